@@ -17,7 +17,8 @@ from ._trace import LoweringError, OutOfResources, Trace
 from ._words import in_python
 from .runtime.device import Device
 
-_ABOUT_RESULTS = {"W0525", "W0631"}  # other warnings are about speed
+_ABOUT_RESULTS = {"W0525"}  # other warnings are about speed, or about races
+_MOST_JUDGED = 16  # launches with other numbers: judging one takes some milliseconds
 
 
 class Specialised:
@@ -35,6 +36,9 @@ class Specialised:
         self.prints = any(line.startswith("print ") for line in trace.lines)
         self._loaded: dict = {}
         self._has_warned = False
+        self._races: str | None = None  # the warning, if they are not ruled out for every launch
+        self._judged: set = set()  # launches without races: numbers and grid
+        self._launched: set = set()  # the same launches as they were written
         self._online_softmax = collects and os.environ.get("METILE_ONLINE_SOFTMAX") != "0"
         self._is_withheld = not collects
         self.depends_on_numbers = False
@@ -59,8 +63,48 @@ class Specialised:
             return
         self._has_warned = True
         for name, rendered in findings:
-            if name in _ABOUT_RESULTS or os.environ.get("METILE_WARNINGS") == "1":
+            if name == "W0631":
+                self._races = rendered
+            elif name in _ABOUT_RESULTS or os.environ.get("METILE_WARNINGS") == "1":
                 warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
+
+    @property
+    def free_launches(self) -> set | None:
+        """For the caller to fill with launches that were judged; None: they need no judgement."""
+        return self._launched if self._races is not None else None
+
+    def judge(self, numbers: dict, grid: tuple) -> None:
+        """Warns, once, if races are not ruled out for a launch with these integers on this grid. Often they depend on both: rows of `N` elements
+        a stride apart meet where the stride is less than N."""
+        launch = (*numbers.values(), grid)
+        if self._races is None or launch in self._judged:
+            return
+        if len(self._judged) < _MOST_JUDGED and self._is_free(numbers, grid):
+            self._judged.add(launch)
+            return
+        rendered, self._races = self._races, None
+        warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
+
+    def _is_free(self, numbers: dict, grid: tuple) -> bool:
+        text = _with_numbers(self.text, numbers, grid)
+        key = ("metile races", text, self._files)
+        known = _kept.find(key, self._cache_folder) if self._is_kept else None
+        if known is None:
+            import _vortex_compiler
+
+            found = _vortex_compiler.from_trace(text, self._files, False).diagnostics()
+            known = not any(diagnostic["id"] in ("E0630", "W0631") for diagnostic in found)
+            if self._is_kept:
+                _kept.keep(key, known, self._cache_folder)
+        return known
+
+    @property
+    def _cache_folder(self) -> str:
+        return os.environ.get("METILE_CACHE_DIR", "")
+
+    @property
+    def _is_kept(self) -> bool:
+        return os.environ.get("METILE_DISABLE_DISK_CACHE") != "1" and not os.environ.get("VORTEX_NO_CACHE")
 
     def explain(self) -> str:
         """What was rewritten and what was not, with the reasons."""
@@ -99,9 +143,7 @@ class Specialised:
     def _load(self, device: _vortex.Device):
         """From disk, else compiled."""
         key = ("metile", self.text, self._files, self._online_softmax, device.target, device.model)
-        folder = os.environ.get("METILE_CACHE_DIR", "")
-        is_kept = os.environ.get("METILE_DISABLE_DISK_CACHE") != "1" and not os.environ.get("VORTEX_NO_CACHE")
-        kept = _kept.find(key, folder) if is_kept else None
+        kept = _kept.find(key, self._cache_folder) if self._is_kept else None
         if kept is not None:
             findings, artifact = kept
             self._warn(findings)
@@ -110,8 +152,8 @@ class Specialised:
             artifact = self.native.build(self.name, self.request(device.target))
         except vortex.CompileError as error:
             raise LoweringError(f"{error}{self._excerpt_at(str(error))}") from None
-        if is_kept:
-            _kept.keep(key, (self._findings, artifact), folder)
+        if self._is_kept:
+            _kept.keep(key, (self._findings, artifact), self._cache_folder)
         return _vortex.load(device, artifact)
 
     def _excerpt_at(self, message: str) -> str:
@@ -165,6 +207,17 @@ class Specialised:
             self.native.interpret(self.name, arguments, self.request("cpu"), check, 0, print)
         except vortex.Error as error:
             raise RuntimeError(f"kernel '{self.name}': {error}") from None
+
+
+def _with_numbers(text: str, numbers: dict, grid: tuple) -> str:
+    """The trace of a kernel for these integers and this grid alone."""
+    lines = []
+    for line in text.split("\n"):
+        head, _, name = line.partition(" ")
+        lines.append(f"{line} {numbers[name]}" if head == "int" and name in numbers else line)
+        if head == "axes":
+            lines.append("grid " + " ".join(f"i{extent}" for extent in grid))
+    return "\n".join(lines)
 
 
 _STAGES = {"tile_ir": None, "metal_ir": "irgen", "metal_ir_opt": "schedule", "msl": "assembly"}

@@ -13,12 +13,13 @@ def line_of(kernel, text: str) -> int:
     return first + next(i for i, line in enumerate(lines) if text in line)
 
 
-def compiled(kernel, kinds, grid=(2, 1, 1), **constants):
-    """Warnings of the checks, as text."""
+def compiled(kernel, kinds, grid=(2, 1, 1), numbers=None, **constants):
+    """Warnings of the checks about a launch, as text."""
     specialised = kernel.specialise(kinds, constants, grid)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         assert specialised.native.ok
+        specialised.judge({"N": 100} if numbers is None else numbers, grid)
     return [str(warning.message) for warning in found]
 
 
@@ -120,3 +121,36 @@ def test_free_kernels_run_and_agree(random):
     np.testing.assert_array_equal(out, x + 1)
     add[(5, 1)](out, x, 300, BLOCK=64)
     np.testing.assert_array_equal(x, out + 1)
+
+
+@metile.kernel
+def rows_apart(X, Out, stride, N, BLOCK: metile.constexpr):
+    row, cols = metile.program_id(0), metile.arange(0, BLOCK)
+    metile.store(Out + row * stride + cols, metile.load(X + row * stride + cols, mask=cols < N) + 1.0, mask=cols < N)
+
+
+def warned(launch) -> list:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        launch()
+    return [str(warning.message) for warning in found]
+
+
+def test_a_launch_is_judged_by_its_numbers_and_its_grid():
+    kernel = metile.kernel(rows_apart.fn)
+    x, out = np.ones(400, np.float32), np.zeros(400, np.float32)
+    assert warned(lambda: kernel[(4,)](x, out, 64, 60, BLOCK=64)) == []
+    assert warned(lambda: kernel[(4,)](x, out, 64, 60, BLOCK=64)) == [], "known, and launched at once"
+    assert warned(lambda: kernel[(1,)](x, out, 32, 60, BLOCK=64)) == [], "one row meets none"
+    [text] = warned(lambda: kernel[(4,)](x, out, 32, 60, BLOCK=64))
+    assert "W0631" in text and f"{__file__}:{line_of(rows_apart, 'store(Out')}" in text
+    assert warned(lambda: kernel[(4,)](x, out, 16, 60, BLOCK=64)) == [], "once for each kernel"
+
+
+def test_launches_are_judged_as_often_as_their_numbers_change():
+    kernel = metile.kernel(rows_apart.fn)
+    x, out = np.ones(4000, np.float32), np.zeros(4000, np.float32)
+    texts = [text for stride in range(64, 90) for text in warned(lambda: kernel[(4,)](x, out, stride, 60, BLOCK=64))]  # noqa: B023 - called at once
+    assert len(texts) == 1 and "W0631" in texts[0], "after sixteen launches it is left at what is known of all"
+    for stride in range(64, 90):
+        assert warned(lambda: kernel[(4,)](x, out, stride, 60, BLOCK=64)) == []  # noqa: B023

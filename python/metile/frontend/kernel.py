@@ -273,9 +273,12 @@ class _DirectLaunch(NamedTuple):
     outside: Outside
     mode: tuple
     buffers: tuple  # (argument, is it written)
+    free: set | None  # launches without races; None: all are
 
     def run(self, args: tuple, grid) -> bool:
         """False: nothing has run."""
+        if self.free is not None and _numbers_and_grid(args, grid) not in self.free:
+            return False
         if self.buffers:
             args = resident(args, self.buffers, self.device)
         return args is not None and self.launch(self.device.stream, args, grid)
@@ -302,7 +305,7 @@ class Launcher:
             return
         made = self._run(args, kwargs, grid)
         if key is not None:
-            self._remember(key, given, constants, *made[:3])
+            self._remember(key, given, constants, grid, *made[:3])
 
     def _plain(self, args: tuple, kwargs: dict) -> tuple | None:
         """(runtime arguments in order, the other keywords, the grid); None: the call must be bound by the signature."""
@@ -332,7 +335,7 @@ class Launcher:
         constants = {name: unwrap(given[name]) for name in kernel.constexprs if name in given}
         return self.grid(constants) if len(constants) == len(kernel.constexprs) else None
 
-    def _remember(self, key: tuple, args: tuple, kwargs: dict, specialised: Specialised, values: list, numbers: dict) -> None:
+    def _remember(self, key: tuple, args: tuple, kwargs: dict, grid, specialised: Specialised, values: list, numbers: dict) -> None:
         """The next launch like this one goes straight to the runtime, if it is of a kind that can."""
         kernel = self.kernel
         if specialised.prints or interprets():
@@ -351,7 +354,10 @@ class Launcher:
         buffers = tuple((index, index in written) for index, value in enumerate(args) if type(value) is Buffer)
         if len(kernel._direct_launches) >= _KEPT * 4:
             kernel._direct_launches.clear()
-        kernel._direct_launches[key] = _DirectLaunch(launch, device, specialised.outside, launch_mode(), buffers)
+        free = specialised.free_launches
+        if free is not None:
+            free.add(_numbers_and_grid(args, grid))
+        kernel._direct_launches[key] = _DirectLaunch(launch, device, specialised.outside, launch_mode(), buffers, free)
 
     def prepare(self, *args, **kwargs) -> Dispatcher:
         """Runs the kernel once; the object returned runs it again on the same arguments."""
@@ -368,10 +374,13 @@ class Launcher:
             return specialised, values, numbers, grid
         refuse_overlap(specialised, values, everywhere=interprets() or not _device_for(values).is_cpu)
         if interprets():
+            specialised.native  # noqa: B018 - what it finds
+            specialised.judge(numbers, grid)
             specialised.interpret(values, numbers, grid, os.environ.get("METILE_CHECK") == "1")
         else:
             device = _device_for(values)
             code = specialised.loaded(device)
+            specialised.judge(numbers, grid)
             try:
                 arguments = specialised.arguments(device, values, numbers, grid)
                 _in_stream(device, values, lambda stream: code.launch(device.native, stream, arguments, [], vortex._launch.write_line))
@@ -381,6 +390,11 @@ class Launcher:
                 raise
         _finish(values)
         return specialised, values, numbers, grid
+
+
+def _numbers_and_grid(args: tuple, grid) -> tuple:
+    """What decides whether a launch has races."""
+    return *[value for value in args if isinstance(value, (int, np.integer))], grid
 
 
 def _direct_key(args: tuple, kwargs: dict, grid) -> tuple:
