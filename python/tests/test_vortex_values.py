@@ -315,3 +315,29 @@ def test_results_of_structs_come_from_the_interpreter_as_from_the_device(random,
         made = program.made(flat["a"].copy())
         np.testing.assert_array_equal(made["a"], flat["a"])
         np.testing.assert_array_equal(made["b"], np.arange(7))
+
+
+def test_prepared_launches_of_numpy_arrays_give_numpy_arrays(random):
+    program = vortex.compile(source="""kernel sums(x: &Tensor<f32, [N]>) -> (Tensor<f32, [N]>, f32) { return (x * 2.0, x.sum()) }""", device="cpu")
+    x = random.integers(-9, 9, 50).astype(np.float32)
+    run = program.sums.prepare(x)
+    twice, total = run()
+    assert type(twice) is np.ndarray and type(total) is np.ndarray and total.shape == ()
+    x += 1
+    assert run()[0] is twice, "the same results in every run"
+    np.testing.assert_array_equal(twice, 2 * x)
+    assert total == x.sum()
+    assert all(isinstance(result, vortex.Array) for result in program.sums.prepare(vortex.asarray(x))())
+
+
+@pytest.mark.parametrize("grid", [1.5, "a", object(), (1, 2.0)])
+def test_numbers_of_blocks_are_integers(grid):
+    program = vortex.compile(source="kernel k(x: &mut Tensor<f32, [N]>) { x[thread.global_id] = 1.0 }", device="cpu")
+    with pytest.raises(ValueError, match="grid is one to three positive integers"):
+        program.k.launch(grid=grid)
+
+
+def test_a_text_is_no_path_and_a_program_tells_its_kernels():
+    with pytest.raises(ValueError, match="given as source="):
+        vortex.compile("kernel k(x: &mut Tensor<f32, [N]>) {\n    x[thread.global_id] = 1.0\n}\n")
+    assert repr(vortex.compile(source="kernel k(x: &mut Tensor<f32, [N]>) { x[thread.global_id] = 1.0 }", device="cpu")) == "<vortex.Program of k on 'cpu'>"

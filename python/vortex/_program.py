@@ -34,7 +34,7 @@ def _library_paths() -> list[str]:
 def _three(sizes, what: str) -> list[int] | None:
     if sizes is None:
         return None
-    values = [sizes] if isinstance(sizes, (int, np.integer)) else list(sizes)
+    values = [sizes] if isinstance(sizes, (int, np.integer)) else list(sizes) if isinstance(sizes, (tuple, list, np.ndarray)) else []
     if not 1 <= len(values) <= 3 or not all(isinstance(value, (int, np.integer)) and value > 0 for value in values):
         raise ValueError(f"{what} is one to three positive integers, not {sizes!r}")
     return [int(value) for value in values] + [1] * (3 - len(values))
@@ -54,7 +54,8 @@ class Prepared:
         outputs = [array for array, _ in _launch.outputs_of(device, loaded.name, loaded.result_names, out, in_place=True)]
         stream = _foreign.stream_for(device, leaves) or _devices.default_stream(device.name)
         launch = loaded.native.prepare(device, stream, tuple(_foreign.adopted(device, leaf) for leaf in leaves), outputs, grid)
-        return cls(kernel, launch, stream, out if out is not None else _launch.several(loaded.shaped(launch.results())))
+        made = [_launch.lasting(args, result) for result in launch.results()] if out is None else ()
+        return cls(kernel, launch, stream, out if out is not None else _launch.several(loaded.shaped(made)))
 
     def __call__(self):
         self._launch.submit(self._stream)
@@ -285,6 +286,9 @@ class Program:
     def __dir__(self):
         return [*super().__dir__(), *self.kernels]
 
+    def __repr__(self):
+        return f"<vortex.Program of {', '.join(self.kernels) or 'no kernels'} on '{self.device or os.environ.get('VORTEX_DEVICE', 'cpu')}'>"
+
 
 class LoadedProgram:
     """A kernel artifact (.vxk), loaded without the compiler."""
@@ -318,6 +322,8 @@ def compile(path=None, *, source: str | None = None, name: str = "<source>", dev
     reports accesses out of bounds, races and uninitialised reads."""
     if (path is None) == (source is None):
         raise TypeError("compile() takes a path or source=, one of them")
+    if isinstance(path, str) and "\n" in path:
+        raise ValueError("compile() takes the path of a program; its text is given as source=")
     if source is None:
         try:
             with open(path, encoding="utf-8") as file:
