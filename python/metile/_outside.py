@@ -151,7 +151,9 @@ class Outside:
             self._follow(value)
 
     def _follow(self, value) -> None:
-        """Into functions, and the methods of classes."""
+        """Into functions, what wraps them, as kernels do, and the methods of classes."""
+        if not isinstance(value, types.FunctionType) and isinstance(getattr(value, "__dict__", {}).get("__wrapped__"), types.FunctionType):
+            value = value.__wrapped__
         if isinstance(value, types.MethodType):
             value = value.__func__
         if isinstance(value, types.FunctionType):

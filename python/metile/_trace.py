@@ -36,6 +36,10 @@ def current(what: str) -> Trace:
     return _active.traces[-1]
 
 
+def is_recording() -> bool:
+    return bool(_active.traces)
+
+
 @contextlib.contextmanager
 def recording(trace: Trace):
     _active.traces.append(trace)

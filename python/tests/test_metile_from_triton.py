@@ -208,3 +208,51 @@ def test_flash_attention_of_tiles(random):
     scores = 0.25 * q.astype(np.float64) @ k.T
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     np.testing.assert_allclose(out, weights @ v / weights.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-5)
+
+
+GAIN = 3.0
+
+
+@metile.kernel
+def scaled(x, more: metile.constexpr = 2):
+    return x * GAIN + more
+
+
+@metile.kernel
+def total_of(X, n):
+    total = 0.0
+    for i in metile.tile_range(0, n):
+        total += metile.load(X + i)
+    return total
+
+
+@metile.kernel
+def calls_kernels(X, Out, N, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    metile.store(Out + lane, scaled(metile.load(X + lane, mask=lane < N), more=5) + total_of(X, N), mask=lane < N)
+
+
+def test_kernels_are_helpers_of_kernels(random, monkeypatch):
+    x = random.integers(-9, 9, 10).astype(np.float32)
+    for gain in (3.0, 4.0):
+        monkeypatch.setitem(globals(), "GAIN", gain)  # which is seen through the kernel that reads it
+        out = np.full_like(x, np.nan)
+        calls_kernels[(1,)](x, out, 10, BLOCK=16)
+        np.testing.assert_array_equal(out, x * gain + 5 + x.sum())
+    with pytest.raises(TypeError, match=r"scaled\[grid\]"):
+        scaled(1.0)
+
+
+def test_a_launch_in_a_kernel_is_refused_at_its_line():
+    @metile.kernel
+    def launches(X, BLOCK: metile.constexpr):
+        total_of[(1,)](X, BLOCK)
+
+    with pytest.raises(TypeError, match=r"'X' of kernel 'total_of' is a Pointer.*calls it as a helper\n  --> .*test_metile_from_triton.py"):
+        launches[(1,)](np.zeros(4, np.float32), BLOCK=4)
+
+
+def test_masked_arrays_are_refused():
+    x = np.ma.masked_array(np.ones(4, np.float32), [0, 1, 0, 0])
+    with pytest.raises(TypeError, match="'X' of kernel 'total_of' is a masked array"):
+        total_of[(1,)](x, 4)

@@ -19,8 +19,8 @@ from .. import _params
 from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap, resident
 from .._outside import Outside
 from .._specialised import Specialised, dump
-from .._trace import LoweringError, OutOfResources, Trace, is_machinery, recording, remember_source
-from .._values import constexpr, is_number, unwrap
+from .._trace import LoweringError, OutOfResources, Trace, is_machinery, is_recording, recording, remember_source
+from .._values import Traced, constexpr, is_number, unwrap
 from ..runtime.buffer import Buffer
 from ..runtime.device import Device, launch_mode
 
@@ -84,6 +84,8 @@ class Kernel:
         return annotation is constexpr
 
     def __call__(self, *args, **kwargs):
+        if is_recording():
+            return self.fn(*args, **kwargs)  # a helper of the kernel that is traced
         raise TypeError(f"kernel '{self.name}' is launched on a grid: {self.name}[grid](…)")
 
     def __getitem__(self, grid) -> Launcher:
@@ -133,6 +135,8 @@ class Kernel:
                 value = BufferArgument(value, name)
                 array = value._buffer._flat
             elif isinstance(value, np.ndarray):
+                if hasattr(value, "mask"):
+                    raise TypeError(f"'{name}' of kernel '{self.name}' is a masked array, and kernels see no masks: pass array.filled(…) or array.data")
                 _params.dtype_of(value, name)
                 value = HostArray(value, name)
                 array = value._buffer._flat
@@ -147,7 +151,8 @@ class Kernel:
             else:
                 array = host_array(value)
                 if array is None:
-                    raise TypeError(f"'{name}' of kernel '{self.name}' is a {type(value).__name__}; arguments are buffers, arrays and numbers")
+                    instead = f"; in a kernel {self.name}(…) calls it as a helper" if isinstance(value, Traced) else ""
+                    raise TypeError(f"'{name}' of kernel '{self.name}' is a {type(value).__name__}; arguments are buffers, arrays and numbers{instead}")
                 _params.dtype_of(array, name)
                 value = HostArray(array, name)
             dtype = _params.dtype_named(array.dtype, name) if isinstance(array, GpuArray) else _params.dtype_of(array, name)
