@@ -5,6 +5,7 @@
 #include "ir/launch.h"
 #include "passes/build/build_phases.h"
 #include "passes/check_fused.h"
+#include "passes/column_products.h"
 #include "passes/element_control.h"
 #include "passes/plan/launch_control.h"
 #include "passes/plan/planner.h"
@@ -136,6 +137,7 @@ private:
     }
     if (!rules_.fusedOnly)
       flattenBetween(piece);
+    sumColumnProducts(piece);
     separateOperands(piece);
     auto plan = planKernel(module_, entry_, piece, rules_, workers_);
     if (!plan)

@@ -111,19 +111,23 @@ llvm::Value* allLanes(llvm::IRBuilder<>& ir, llvm::Value* mask) {
 }
 
 void emitForActiveLanes(llvm::IRBuilder<>& ir, llvm::Value* mask, llvm::function_ref<void(llvm::Value* lane)> body) {
-  llvm::Value* bits = ir.CreateZExt(maskBits(ir, mask), ir.getInt64Ty());
+  llvm::Value* bits = maskBits(ir, mask);
+  if (bits->getType()->getIntegerBitWidth() < 64)
+    bits = ir.CreateZExt(bits, ir.getInt64Ty());
+  llvm::Type* set = bits->getType();  // wider where there are more lanes than 64
   llvm::Function* function = ir.GetInsertBlock()->getParent();
   llvm::BasicBlock* before = ir.GetInsertBlock();
   auto* head = llvm::BasicBlock::Create(ir.getContext(), "lane", function);
   auto* after = llvm::BasicBlock::Create(ir.getContext(), "lanes.done", function);
-  ir.CreateCondBr(ir.CreateICmpNE(bits, ir.getInt64(0)), head, after);
+  llvm::Constant* none = llvm::Constant::getNullValue(set);
+  ir.CreateCondBr(ir.CreateICmpNE(bits, none), head, after);
   ir.SetInsertPoint(head);
-  llvm::PHINode* left = ir.CreatePHI(ir.getInt64Ty(), 2);
+  llvm::PHINode* left = ir.CreatePHI(set, 2);
   left->addIncoming(bits, before);
-  body(ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, ir.getTrue()));
-  llvm::Value* rest = ir.CreateAnd(left, ir.CreateSub(left, ir.getInt64(1)));
+  body(ir.CreateTrunc(ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, ir.getTrue()), ir.getInt64Ty()));
+  llvm::Value* rest = ir.CreateAnd(left, ir.CreateSub(left, llvm::ConstantInt::get(set, 1)));
   left->addIncoming(rest, ir.GetInsertBlock());
-  ir.CreateCondBr(ir.CreateICmpNE(rest, ir.getInt64(0)), head, after);
+  ir.CreateCondBr(ir.CreateICmpNE(rest, none), head, after);
   ir.SetInsertPoint(after);
 }
 

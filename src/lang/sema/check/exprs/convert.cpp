@@ -154,13 +154,21 @@ bool mayAccumulateIn(Type elem, Type sum) {
   return isInteger(elem->scalar) && isInteger(sum->scalar) && holdsSign;
 }
 
+bool accumulateIn(BodyState& body, Expr* expr, Type to) {
+  // The vector that a product with a vector is stands where the product does.
+  const bool isVector = expr->kind == ExprKind::Builtin && expr->builtin == Builtin::Reshape &&
+                        expr->args[0]->kind == ExprKind::Dot && expr->args[0]->range == expr->range;
+  Expr* product = isVector ? expr->args[0] : expr;
+  if (product->kind != ExprKind::Dot || !to->isTensor() || !mayAccumulateIn(expr->type->elem, to->elem))
+    return false;
+  product->type = withElem(body, product->type, to->elem);
+  expr->type = to;
+  return true;
+}
+
 Expr* cast(BodyState& body, Expr* expr, Type to) {
-  if (expr->type == to)
+  if (expr->type == to || accumulateIn(body, expr, to))
     return expr;
-  if (expr->kind == ExprKind::Dot && to->isTensor() && mayAccumulateIn(expr->type->elem, to->elem)) {
-    expr->type = to;  // the product accumulates in the wider type
-    return expr;
-  }
   return make(body, ExprKind::Cast, to, expr->range, {expr});
 }
 

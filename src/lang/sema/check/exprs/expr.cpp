@@ -266,12 +266,8 @@ static Expr* checkCast(BodyState& body, const syn::CastExpr* expr) {
     hostTensorArithmetic(body, expr->range);
     return errorExpr(body, expr->range);
   }
-  if (operand->type == to)
+  if (operand->type == to || accumulateIn(body, operand, to))
     return operand;
-  if (from->isTensor() && operand->kind == ExprKind::Dot && mayAccumulateIn(from->elem, to->elem)) {
-    operand->type = to;  // the product is accumulated in the wider type
-    return operand;
-  }
   return make(body, ExprKind::Cast, to, expr->range, {operand});
 }
 

@@ -241,12 +241,35 @@ void badOperands(BodyState& body, BinaryOp op, const Expr* lhs, const Expr* rhs,
     builder.help("a `Vec` is host memory; use `.map(|x| …)`, or compute with tensors in a kernel");
 }
 
+static Expr* reshaped(BodyState& body, Expr* x, std::vector<DimExpr> shape) {
+  return makeBuiltin(body, Builtin::Reshape, body.types.tensorValue(x->type->elem, std::move(shape)), x->range, {x});
+}
+
+/// A vector is a row on the left and a column on the right of `@`, and the result has no such dimension.
+static Expr* productWithVector(BodyState& body, Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRange,
+                               Type expected) {
+  const bool isRow = lhs->type->rank() == 1;
+  Expr*& vector = isRow ? lhs : rhs;
+  const DimExpr one = DimExpr::constant(1), length = vector->type->shape[0];
+  vector = reshaped(body, vector, isRow ? std::vector<DimExpr>{one, length} : std::vector<DimExpr>{length, one});
+  Expr* product = matmul(body, lhs, rhs, range, opRange, expected);
+  if (isError(product))
+    return product;
+  std::vector<DimExpr> shape = product->type->shape;
+  shape.erase(shape.end() - (isRow ? 2 : 1));
+  return reshaped(body, product, std::move(shape));
+}
+
 static Expr* matmul(BodyState& body, Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRange, Type expected) {
-  if (!lhs->type->isTensor() || !rhs->type->isTensor() || lhs->type->rank() < 2 || rhs->type->rank() < 2) {
-    const Expr* culprit = lhs->type->isTensor() && lhs->type->rank() >= 2 ? rhs : lhs;
-    error(body, "E0303", opRange, "`@` multiplies tensors of rank 2 or more, not `" + text(body, culprit->type) + "`")
+  auto isVector = [](const Expr* side) { return side->type->isTensor() && side->type->rank() == 1; };
+  auto isMatrix = [](const Expr* side) { return side->type->isTensor() && side->type->rank() >= 2; };
+  if (!(isMatrix(lhs) && (isMatrix(rhs) || isVector(rhs))) && !(isVector(lhs) && isMatrix(rhs))) {
+    const Expr* culprit = isMatrix(lhs) ? rhs : lhs;
+    error(body, "E0303", opRange,
+          "`@` multiplies matrices with matrices and vectors, not `" + text(body, culprit->type) + "`")
         .label(culprit->range, "`" + text(body, culprit->type) + "`")
-        .help(culprit->type->isTensor() ? "make it a matrix: `x.reshape([N, 1])`" : "use `*` for elementwise products");
+        .help(isVector(lhs) && isVector(rhs) ? "the inner product of two vectors is `sum(a * b)`"
+                                             : "use `*` for elementwise products");
     return errorExpr(body, range);
   }
   if (!inKernel(body) && body.instance) {
@@ -256,6 +279,8 @@ static Expr* matmul(BodyState& body, Expr* lhs, Expr* rhs, SourceRange range, So
   for (const Expr* operand : {lhs, rhs})
     if (!grants(body, operand->type, {BuiltinTrait::Numeric}, opRange, "`@`"))
       return errorExpr(body, range);
+  if (isVector(lhs) || isVector(rhs))
+    return productWithVector(body, lhs, rhs, range, opRange, expected);
   if (!unify(body, lhs, rhs, "@", opRange))
     return errorExpr(body, range);
   const std::vector<DimExpr>&a = lhs->type->shape, &b = rhs->type->shape;
@@ -265,10 +290,15 @@ static Expr* matmul(BodyState& body, Expr* lhs, Expr* rhs, SourceRange range, So
     auto builder =
         error(body, "E0305", opRange,
               base::concat("the inner extents of `@` differ: `", text(body, inner), "` and `", text(body, other), "`"));
-    builder.label(lhs->range,
-                  base::concat("`", shapeText(body, lhs->type), "`: its last extent is `", text(body, inner), "`"));
-    builder.label(rhs->range, base::concat("`", shapeText(body, rhs->type), "`: its second to last extent is `",
-                                           text(body, other), "`"));
+    auto labelled = [&](const Expr* side, const DimExpr& extent, std::string_view which) {
+      const bool isVector =
+          side->kind == ExprKind::Builtin && side->builtin == Builtin::Reshape && side->args[0]->range == side->range;
+      const Expr* written = isVector ? side->args[0] : side;
+      builder.label(written->range, base::concat("`", shapeText(body, written->type), "`: its ", isVector ? "" : which,
+                                                 "extent is `", text(body, extent), "`"));
+    };
+    labelled(lhs, inner, "last ");
+    labelled(rhs, other, "second to last ");
     if (dimEqual(body, inner, b.back()) == DimEqual::Yes)
       builder.help(base::concat("`@ ", body.session.sources.text(rhs->range), ".transpose()` would fit"));
     else if (dimEqual(body, a[a.size() - 2], other) == DimEqual::Yes)
