@@ -95,6 +95,14 @@ def test_more_words_than_the_heap_has(write, hvm):
         assert same(hvm, path, "--blocks", 2) == hvm_cases.interactions(hvm(path, "-s")[1])[1] > 2_000_000
 
 
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_a_collection_without_room_leaves_one_heap(blocks, write, hvm):
+    """What a lane keeps alive outgrows its part: the evaluator goes on with cells of which some have moved."""
+    text = (hvm_cases.FOLDER / "queens_superposed.hvm4").read_text(encoding="utf-8").replace("@main = @place(5)", "@main = %gnf(@place(5))")
+    path = write(text)
+    assert 0 < same(hvm, path, "--blocks", blocks) < hvm_cases.interactions(hvm(path, "-s")[1])[1]
+
+
 def test_wide_terms_stay_on_the_device_and_narrow_ones_return(write, hvm):
     path = write(TREE + "@main = %gnf(@sum(@tree(10)))\n")
     assert same(hvm, path) == hvm_cases.interactions(hvm(path, "-s")[1])[1]

@@ -318,7 +318,6 @@ Term Engine::raw(Loc loc) {
   return (*page_)[loc - first];
 }
 
-/// A collection that stopped has moved some cells.
 Loc Engine::placeOf(Loc loc) {
   const Term first = raw(loc);
   return static_cast<uint32_t>(tagOf(first)) == kMoved ? locOf(first) : loc;

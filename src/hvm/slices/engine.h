@@ -96,6 +96,8 @@ public:
 
   /// After run(): the heap, as it lies on the device.
   Term word(Loc loc, uint64_t i = 0);
+  /// Where the cell lies: a collection that stopped leaves references to both places of those that it moved.
+  Loc placeOf(Loc loc);
   void put(Loc cell, Term word) { written_[placeOf(cell)] = word; }
   /// Of what allocate() gave.
   void putField(Loc loc, uint64_t i, Term word) { written_[loc + i * kStride] = word; }
@@ -129,7 +131,6 @@ private:
   Result<std::vector<uint64_t>> takeReport();
   Result<bool> runSlices();
   Term raw(Loc loc);
-  Loc placeOf(Loc loc);
   template <typename T> std::vector<T> read(const Tensor& tensor, uint64_t first, uint64_t count);
   template <typename T> std::vector<T> read(const Tensor& tensor) {
     return read<T>(tensor, 0, static_cast<uint64_t>(tensor.elements()));

@@ -186,7 +186,7 @@ public:
   Arrival(const Departure& from, Engine& engine, Machine& machine)
       : from_(from), engine_(engine), machine_(machine), heap_(machine.heapWords()), places_(engine.cells()) {
     for (size_t i = 1; i < places_.size(); ++i)
-      cells_[places_[i]] = from.origins[i];
+      cells_[engine.placeOf(places_[i])] = from.origins[i];
   }
 
   Term run() {
@@ -212,7 +212,7 @@ private:
   }
 
   Loc cell(Loc from, bool& isNew) {
-    auto [found, inserted] = cells_.try_emplace(from, 0);
+    auto [found, inserted] = cells_.try_emplace(engine_.placeOf(from), 0);
     isNew = inserted;
     if (inserted) {
       found->second = machine_.allocate(1);
