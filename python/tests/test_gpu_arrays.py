@@ -186,13 +186,13 @@ def test_metile_launches_in_the_stream_that_the_array_interface_tells():
     run(CALL + textwrap.dedent("""
         import metile
         from metile._arguments import BufferArgument, GpuArray
-        from metile.frontend.kernel import _in_stream
+        from metile._dispatch import in_stream
         from metile.runtime.device import Device
         gpu = Device.of("cuda:0")
         lent = GpuArray(Interface(ours, stream=77), "cuda:0", "x")
-        _in_stream(gpu, [lent], launched.append)
+        in_stream(gpu, [lent], launched.append)
         assert launched == [77] and not orders, (launched, orders)
-        _in_stream(gpu, [lent, BufferArgument(metile.Buffer(4), "y")], launched.append)
+        in_stream(gpu, [lent, BufferArgument(metile.Buffer(4), "y")], launched.append)
         assert launched == [77, 77] and orders == [(gpu.stream, 77), (77, gpu.stream)], orders
     """))
 

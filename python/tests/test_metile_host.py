@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import metile
+import vortex
 from metile.compiler.graph_fusion import FusionTarget, ProducerConsumerRule, plan_graph_fusion
 from metile.compiler.schedules import PATTERNS, resolve_schedule, schedule_coordinates, validate_schedule
 from metile.ir.graph_ir import GraphBuilder, TensorSpec
@@ -195,3 +196,20 @@ def test_debug_output_is_what_was_asked_for_on_stderr_and_in_files(monkeypatch, 
     assert {path.name for path in (tmp_path / "dumps").iterdir()} == {f"one.{name}" for name in names}
     assert all(path.read_text() in text for path in (tmp_path / "dumps").iterdir())
     assert text.count("// ---- one: ") == len(names)
+
+
+def test_facts_and_sources_are_those_of_a_launch_that_is_not_made():
+    @metile.kernel
+    def doubled(X, N, BLOCK: metile.constexpr):
+        lane = metile.arange(0, BLOCK)
+        metile.store(X + lane, metile.load(X + lane, mask=lane < N) * 2.0, mask=lane < N)
+
+    x = np.ones(10, np.float32)
+    facts = doubled.facts(x, 10, BLOCK=16)
+    assert facts["object_bytes"] > 0 and all(isinstance(value, int) for value in facts.values())
+    assert "vx." in doubled.source("irgen", x, N=10, BLOCK=16) and len(doubled.source("assembly", x, 10, BLOCK=16)) > 100
+    assert (x == 1).all()
+    with pytest.raises(vortex.Error, match="there is no stage 'nope'"):
+        doubled.source("nope", x, 10, BLOCK=16)
+    with pytest.raises(TypeError, match="misses 'N', 'BLOCK'"):
+        doubled.facts(x)

@@ -17,6 +17,7 @@ from vortex import _foreign
 
 from .. import _params
 from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap, resident
+from .._dispatch import Dispatcher, device_for, finish, in_stream, interprets
 from .._outside import Outside
 from .._specialised import Specialised, dump
 from .._trace import LoweringError, OutOfResources, Trace, is_machinery, is_recording, recording, remember_source
@@ -99,11 +100,27 @@ class Kernel:
         """What the compiler rewrote, what it did not, and why: for a launch with these arguments, which is not made; without arguments for each
         kind of launch so far."""
         if args or kwargs:
-            runtime, constants = self.bind(args, kwargs)
-            values, kinds, numbers = self.arguments(runtime)
-            return self.specialise(kinds, constants, numbers=numbers, is_gpu=not _device_for(values).is_cpu).explain()
+            return self._for(args, kwargs)[0].explain()
         made = [specialised for known in self._specialised.values() for traced in known for specialised in traced.specialised.values()]
         return "".join(dict.fromkeys(specialised.explain() for specialised in made)) or f"{self.name}: not launched yet\n"
+
+    def facts(self, *args, **kwargs) -> dict[str, int]:
+        """Resources that the compiler counted in the code for a launch with these arguments, which is not made: bytes of code, on GPUs registers and
+        spilled bytes."""
+        specialised, device = self._for(args, kwargs)
+        return specialised.loaded(device).facts()
+
+    def source(self, stage: str, *args, **kwargs) -> str:
+        """Text after a stage of the compiler (irgen, schedule, llvm, assembly, …) for a launch with these arguments, which is not made."""
+        specialised, device = self._for(args, kwargs)
+        return specialised.native.text(specialised.name, stage, specialised.request(device.native.target))
+
+    def _for(self, args: tuple, kwargs: dict) -> tuple[Specialised, Device]:
+        """The kernel and the device of a launch."""
+        runtime, constants = self.bind(args, kwargs)
+        values, kinds, numbers = self.arguments(runtime)
+        device = device_for(values)
+        return self.specialise(kinds, constants, numbers=numbers, is_gpu=not device.is_cpu), device
 
     def bind(self, args: tuple, kwargs: dict) -> tuple[dict, dict]:
         """(runtime arguments, constexprs) by name."""
@@ -345,7 +362,7 @@ class Launcher:
         kernel = self.kernel
         if specialised.prints or interprets():
             return
-        device = _device_for(values)
+        device = device_for(values)
         arrays = (vortex.Array, Buffer, *((np.ndarray,) if device.is_cpu else _foreign.torch_types()))
         if not all(type(value) in arrays or isinstance(value, (int, float, np.integer, np.floating)) for value in args) or not all(map(_is_equal_to_itself_alone, kwargs.values())):
             return
@@ -374,26 +391,26 @@ class Launcher:
         runtime, constants = kernel.bind(args, kwargs)
         grid = grid_of(grid if grid is not None or not callable(self.grid) else self.grid(constants), kernel.name)
         values, kinds, numbers = kernel.arguments(runtime)
-        specialised = kernel.specialise(kinds, constants, grid, numbers, not interprets() and not _device_for(values).is_cpu)
+        specialised = kernel.specialise(kinds, constants, grid, numbers, not interprets() and not device_for(values).is_cpu)
         if 0 in grid:
             return specialised, values, numbers, grid
-        refuse_overlap(specialised, values, everywhere=interprets() or not _device_for(values).is_cpu)
+        refuse_overlap(specialised, values, everywhere=interprets() or not device_for(values).is_cpu)
         if interprets():
             specialised.native  # noqa: B018 - what it finds
             specialised.judge(numbers, grid)
             specialised.interpret(values, numbers, grid, os.environ.get("METILE_CHECK") == "1")
         else:
-            device = _device_for(values)
+            device = device_for(values)
             code = specialised.loaded(device)
             specialised.judge(numbers, grid)
             try:
                 arguments = specialised.arguments(device, values, numbers, grid)
-                _in_stream(device, values, lambda stream: code.launch(device.native, stream, arguments, [], vortex._launch.write_line))
+                in_stream(device, values, lambda stream: code.launch(device.native, stream, arguments, [], vortex._launch.write_line))
             except vortex.Error as error:
                 if "share memory" in str(error) or "overlap" in str(error):
                     raise ValueError(str(error)) from None
                 raise
-        _finish(values)
+        finish(values)
         return specialised, values, numbers, grid
 
 
@@ -422,75 +439,6 @@ def _constant(item: tuple) -> tuple:
 def _is_equal_to_itself_alone(value) -> bool:
     """Among values of its type: 0.0 equals -0.0, and tuples may hold such."""
     return type(value) in (int, bool, str) or type(value) is float and value != 0
-
-
-def _device_for(values: list) -> Device:
-    """The GPU that holds arguments, else the chosen device."""
-    gpu = next((value.gpu for value in values if isinstance(value, GpuArray)), None)
-    return Device.of(gpu) if gpu else Device.get()
-
-
-def _in_stream(device: Device, values: list, launch) -> None:
-    """In order with the device's own stream where arrays of both are used."""
-    given = [value.value for value in values if isinstance(value, GpuArray)]
-    is_mixed = len(given) < len(values) or any(isinstance(value, vortex.Array) for value in given)
-    _foreign.in_stream(device.native, device.stream, _foreign.stream_for(device.native, given), launch, takes_ours=is_mixed, leaves_ours=is_mixed)
-
-
-def _finish(values: list) -> None:
-    for value in values:
-        if isinstance(value, (HostArray, GpuArray)):
-            value.finish()
-
-
-def interprets() -> bool:
-    return os.environ.get("METILE_INTERPRET") == "1" or os.environ.get("METILE_CHECK") == "1"
-
-
-class Dispatcher:
-    """A launch that can be repeated without checks. What it uses stays alive with it."""
-
-    def __init__(self, specialised: Specialised, values: list, numbers: dict, grid: tuple):
-        self._specialised, self._values, self._numbers, self._grid = specialised, values, numbers, grid
-        self._device = None if interprets() or 0 in grid else _device_for(values)
-        if self._device is not None:
-            self._launch = specialised.loaded(self._device).prepare(self._device.native, self._device.stream,
-                                                                    specialised.arguments(self._device, values, numbers, grid), [])
-        arrays = [value for value in values if not is_number(value)]
-        is_in_place = self._device is not None and bool(arrays) and all(isinstance(value, GpuArray) for value in arrays)
-        libraries = {type(value.value) for value in arrays} if is_in_place else set()  # of one library: its work is in order in its stream
-        self._is_on_host = self._device is not None and self._device.is_cpu and all(value.is_in_place for value in arrays)
-        self._is_ours, self._is_torch = libraries == {vortex.Array}, bool(libraries) and libraries <= set(_foreign.torch_types())
-
-    def __call__(self) -> None:
-        if self._is_on_host:
-            self._launch.submit(self._device.stream)
-            return
-        if self._is_ours:
-            self._launch.submit(self._device.stream)
-            return
-        if self._is_torch and self._launch.submit_to_torch(self._device.index):
-            return
-        if 0 in self._grid:
-            return
-        for value in self._values:
-            if isinstance(value, HostArray):
-                value.refresh()
-        if self._device is None:
-            self._specialised.interpret(self._values, self._numbers, self._grid, os.environ.get("METILE_CHECK") == "1")
-        else:
-            for slot in self._specialised.slots:
-                if slot.rank and not self._device.is_cpu:
-                    self._values[slot.argument].on(self._device, slot.is_written)
-            _in_stream(self._device, self._values, self._launch.submit)
-        _finish(self._values)
-
-    def repeat(self, times: int) -> None:
-        """Runs it `times` times in order."""
-        if isinstance(times, bool) or not isinstance(times, int) or times < 0:
-            raise ValueError(f"repeat takes a number of times, not {times!r}")
-        for _ in range(times):
-            self()
 
 
 def kernel(fn) -> Kernel:
