@@ -1,6 +1,8 @@
 // Counted loops: ranges, progressions, arrays.
 #include "irgen/emitter.h"
 
+#include <mlir/Dialect/Utils/StaticValueUtils.h>
+
 namespace vortex::irgen {
 
 using lang::Expr;
@@ -134,16 +136,20 @@ static bool areConstant(const Expr& range) {
          });
 }
 
-/// Unsigned bounds as signed ones. An end of 2^63 or more stands for 2^63 - 1 iterations, which every launch refuses; where one thread runs all of
+/// Unsigned bounds as signed ones. An end of 2^63 or more stands for about as many iterations, which every launch refuses; where one thread runs all of
 /// them it never ends.
 void Emitter::cutForLaunch(Location at, Value& begin, Value& end, Value& step) {
   Value zero = math_.index(at, 0), most = math_.index(at, INT64_MAX);
   auto isFar = [&](Value bound) { return b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::slt, bound, zero); };
+  auto isNear = [](Value bound) { return mlir::getConstantIntValue(bound).value_or(-1) >= 0; };
   Value isFarEnd = isFar(end);
   end = b_.create<arith::SelectOp>(at, isFarEnd, most, end);
-  begin = b_.create<arith::SelectOp>(at, isFar(begin), end, begin);
-  begin = b_.create<arith::SelectOp>(at, isFarEnd, zero, begin);
-  step = b_.create<arith::SelectOp>(at, isFar(step), most, step);
+  if (!isNear(begin)) {
+    begin = b_.create<arith::SelectOp>(at, isFar(begin), end, begin);
+    begin = b_.create<arith::SelectOp>(at, isFarEnd, zero, begin);
+  }
+  if (!isNear(step))
+    step = b_.create<arith::SelectOp>(at, isFar(step), most, step);
 }
 
 /// Bounds are extended to 64 bits by their signedness, so signed comparison and steps that do not wrap serve every narrower type, and what is near.
@@ -197,7 +203,7 @@ Emitter::Trip Emitter::rangeTrip(const Expr& range, lang::Reach reach, bool isOf
   if (up) {
     if (reach == lang::Reach::NearEnd)
       begin = b_.create<arith::SelectOp>(at, less(begin, end), begin, end);
-    if (!trip.isFar && !isCut)
+    if (!trip.isFar && (!isCut || *constantStep == 1))  // another step behind the last round could wrap
       trip.lower = begin, trip.upper = end, trip.step = step;
     trip.count = trips(begin, end, step);
   } else {

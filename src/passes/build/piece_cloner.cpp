@@ -37,6 +37,17 @@ static Value emitOperator(OpBuilder& builder, Location loc, SizeOp op, Value lhs
   case SizeOp::Max: return builder.create<arith::MaxUIOp>(loc, lhs, rhs);
   case SizeOp::Equal: return compare(arith::CmpIPredicate::eq);
   case SizeOp::Less: return compare(arith::CmpIPredicate::slt);
+  case SizeOp::And:
+  case SizeOp::Or: {
+    Value zero = builder.create<arith::ConstantIndexOp>(loc, 0);
+    auto isTrue = [&](Value value) -> Value {
+      return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, value, zero);
+    };
+    Value a = isTrue(lhs), b = isTrue(rhs);
+    Value bit = op == SizeOp::And ? Value(builder.create<arith::AndIOp>(loc, a, b))
+                                  : Value(builder.create<arith::OrIOp>(loc, a, b));
+    return builder.create<arith::IndexCastUIOp>(loc, builder.getIndexType(), bit);
+  }
   case SizeOp::Not: rhs = builder.create<arith::ConstantIndexOp>(loc, 0); return compare(arith::CmpIPredicate::eq);
   default: VORTEX_UNREACHABLE("operator %d in a schedule's size", static_cast<int>(op));
   }

@@ -7,63 +7,6 @@
 namespace vortex::passes {
 
 using namespace mlir;
-using Op = size::Op;
-
-static ir::SizeAttr binarySize(Op op, Value lhs, Value rhs, SizeLeaf leaf) {
-  ir::SizeAttr a = sizeExpression(lhs, leaf), b = sizeExpression(rhs, leaf);
-  return a && b ? ir::sizeBinary(op, a, b) : nullptr;
-}
-
-static ir::SizeAttr sizeOfOperation(Operation* op, SizeLeaf leaf) {
-  if (auto dim = dyn_cast<ir::DimOp>(op)) {
-    auto argument = dyn_cast<BlockArgument>(dim.getView());
-    if (!argument || !isa<ir::KernelOp>(argument.getOwner()->getParentOp()))
-      return nullptr;
-    return ir::sizeDim(op->getContext(), argument.getArgNumber(), static_cast<unsigned>(dim.getDim()));
-  }
-  if (op->getNumOperands() == 1 && isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtUIOp, arith::ExtSIOp>(op))
-    return sizeExpression(op->getOperand(0), leaf);
-  if (op->getNumOperands() != 2)
-    return nullptr;
-  Value lhs = op->getOperand(0), rhs = op->getOperand(1);
-  if (isa<arith::AddIOp>(op))
-    return binarySize(Op::Add, lhs, rhs, leaf);
-  if (isa<arith::SubIOp>(op))
-    return binarySize(Op::Sub, lhs, rhs, leaf);
-  if (isa<arith::MulIOp>(op))
-    return binarySize(Op::Mul, lhs, rhs, leaf);
-  if (isa<arith::MinUIOp, arith::MinSIOp>(op))
-    return binarySize(Op::Min, lhs, rhs, leaf);
-  if (isa<arith::MaxUIOp, arith::MaxSIOp>(op))
-    return binarySize(Op::Max, lhs, rhs, leaf);
-  if (auto total = dyn_cast<ir::IntOp>(op)) {
-    switch (total.getKind()) {
-    case ir::IntKind::DivU: return binarySize(Op::FloorDiv, lhs, rhs, leaf);
-    case ir::IntKind::RemU: return binarySize(Op::Mod, lhs, rhs, leaf);
-    case ir::IntKind::CeilDivU: return binarySize(Op::CeilDiv, lhs, rhs, leaf);
-    default: return nullptr;
-    }
-  }
-  return nullptr;
-}
-
-ir::SizeAttr sizeExpression(OpFoldResult size, SizeLeaf leaf) {
-  if (!size)
-    return nullptr;
-  if (auto attr = dyn_cast<Attribute>(size))
-    return ir::sizeConstant(attr.getContext(), cast<IntegerAttr>(attr).getInt());
-  Value value = cast<Value>(size);
-  if (ir::SizeAttr known = leaf ? leaf(value) : ir::SizeAttr())
-    return known;
-  if (auto constant = getConstantIntValue(value))
-    return ir::sizeConstant(value.getContext(), *constant);
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    if (!isa<ir::KernelOp>(argument.getOwner()->getParentOp()) || !argument.getType().isIntOrIndex())
-      return nullptr;
-    return ir::sizeScalar(value.getContext(), argument.getArgNumber());
-  }
-  return sizeOfOperation(value.getDefiningOp(), leaf);
-}
 
 static unsigned rankOf(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());

@@ -1,8 +1,7 @@
 // Axes: dimensions of tiles that must have equal extents because operations tie them together.
 #pragma once
 
-#include "ir/size_attr.h"
-#include "ir/vx.h"
+#include "passes/plan/size_expression.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -23,11 +22,6 @@ using Axis = unsigned;
 using AxisSet = llvm::DenseSet<Axis>;
 
 inline bool isTile(mlir::Value value) { return llvm::isa<mlir::RankedTensorType>(value.getType()); }
-
-/// What is known of a value besides; null: nothing.
-using SizeLeaf = llvm::function_ref<ir::SizeAttr(mlir::Value)>;
-/// The extent as an expression over the entry's arguments; null when it is computed from anything else.
-ir::SizeAttr sizeExpression(mlir::OpFoldResult size, SizeLeaf leaf = nullptr);
 
 /// Computed once for a whole-tensor kernel, through its loops and branches.
 class Axes {

@@ -12,71 +12,6 @@ namespace vortex::passes {
 using namespace mlir;
 using SizeOp = size::Op;
 
-static constexpr auto kNoLeaf = [](Value) { return ir::SizeAttr(); };
-
-/// Sizes are computed in 64 bits: narrower arithmetic would wrap elsewhere.
-static bool isWide(Value value, SizeLeaf leaf) {
-  Operation* op = value.getDefiningOp();
-  if (!op || leaf(value) || isa<arith::ConstantOp, ir::DimOp>(op))
-    return true;
-  const bool isCast =
-      op->getNumOperands() == 1 && isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtUIOp, arith::ExtSIOp>(op);
-  return (isCast || value.getType().isIndex() || value.getType().isInteger(64)) &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isWide(operand, leaf); });
-}
-
-static ir::SizeAttr wideExpression(Value value, SizeLeaf leaf) {
-  return value.getType().isIntOrIndex() && isWide(value, leaf) ? sizeExpression(value, leaf) : nullptr;
-}
-
-static ir::SizeAttr comparison(arith::CmpIOp op, SizeLeaf leaf) {
-  ir::SizeAttr a = wideExpression(op.getLhs(), leaf), b = wideExpression(op.getRhs(), leaf);
-  if (!a || !b)
-    return nullptr;
-  auto less = [&](ir::SizeAttr x, ir::SizeAttr y, bool isUnsigned) {
-    if (isUnsigned && !(x.getExpr().isNotNegative() && y.getExpr().isNotNegative())) {
-      const ir::SizeAttr half = ir::sizeConstant(op.getContext(), INT64_MIN);
-      x = ir::sizeBinary(SizeOp::Add, x, half);
-      y = ir::sizeBinary(SizeOp::Add, y, half);
-    }
-    return ir::sizeBinary(SizeOp::Less, x, y);
-  };
-  auto isNot = [&](ir::SizeAttr x) { return ir::sizeBinary(SizeOp::Equal, x, ir::sizeConstant(op.getContext(), 0)); };
-  switch (op.getPredicate()) {
-  case arith::CmpIPredicate::eq: return ir::sizeBinary(SizeOp::Equal, a, b);
-  case arith::CmpIPredicate::ne: return isNot(ir::sizeBinary(SizeOp::Equal, a, b));
-  case arith::CmpIPredicate::slt: return less(a, b, false);
-  case arith::CmpIPredicate::sgt: return less(b, a, false);
-  case arith::CmpIPredicate::sge: return isNot(less(a, b, false));
-  case arith::CmpIPredicate::sle: return isNot(less(b, a, false));
-  case arith::CmpIPredicate::ult: return less(a, b, true);
-  case arith::CmpIPredicate::ugt: return less(b, a, true);
-  case arith::CmpIPredicate::uge: return isNot(less(a, b, true));
-  case arith::CmpIPredicate::ule: return isNot(less(b, a, true));
-  }
-  VORTEX_UNREACHABLE();
-}
-
-/// 0 or 1, as the i1 is; null: not known before the launch.
-static ir::SizeAttr conditionExpression(Value value, SizeLeaf leaf) {
-  if (auto compare = value.getDefiningOp<arith::CmpIOp>())
-    return comparison(compare, leaf);
-  Operation* op = value.getDefiningOp();
-  if (op && isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op)) {
-    ir::SizeAttr a = conditionExpression(op->getOperand(0), leaf), b = conditionExpression(op->getOperand(1), leaf);
-    if (!a || !b)
-      return nullptr;
-    if (isa<arith::XOrIOp>(op)) {
-      ir::SizeAttr equal = ir::sizeBinary(SizeOp::Equal, a, b);
-      return ir::sizeBinary(SizeOp::Equal, equal, ir::sizeConstant(value.getContext(), 0));
-    }
-    return ir::sizeBinary(isa<arith::AndIOp>(op) ? SizeOp::And : SizeOp::Or, a, b);
-  }
-  if (auto constant = getConstantIntValue(value))
-    return ir::sizeConstant(value.getContext(), *constant != 0);
-  return isa<BlockArgument>(value) ? sizeExpression(value, leaf) : nullptr;
-}
-
 Block* LaunchPlaces::bodyOf(Operation* loop) {
   if (auto counted = dyn_cast<scf::ForOp>(loop))
     return counted.getBody();
@@ -118,8 +53,7 @@ bool LaunchPlaces::fitsBlock(Operation* op) const {
 }
 
 std::optional<size::Bounds> LaunchPlaces::counterBounds(scf::ForOp loop, SizeLeaf leaf) {
-  ir::SizeAttr lower = wideExpression(loop.getLowerBound(), leaf ? leaf : SizeLeaf(kNoLeaf)),
-               upper = wideExpression(loop.getUpperBound(), leaf ? leaf : SizeLeaf(kNoLeaf));
+  ir::SizeAttr lower = wideExpression(loop.getLowerBound(), leaf), upper = wideExpression(loop.getUpperBound(), leaf);
   if (!lower || !upper || !loop.getInductionVar().getType().isIndex())
     return std::nullopt;
   return size::Bounds{lower.getExpr(), size::make(SizeOp::Sub, upper.getExpr(), 1)};
@@ -282,10 +216,10 @@ std::optional<LaunchControl> LaunchPlaces::planLoop(Operation* op, unsigned firs
   LaunchControl control;
   if (counted)
     for (Value bound : {counted.getLowerBound(), counted.getUpperBound(), counted.getStep()})
-      if (!wideExpression(bound, kNoLeaf) && !llvm::is_contained(control.read, bound))
+      if (!wideExpression(bound) && !llvm::is_contained(control.read, bound))
         control.read.push_back(bound);
   for (auto [i, initial] : llvm::enumerate(carriedBy(op).initial))
-    if (initial.getType().isIndex() && wideExpression(initial, kNoLeaf))
+    if (initial.getType().isIndex() && wideExpression(initial))
       control.lets.push_back(static_cast<unsigned>(i));
   control.asks = !counted && !isPlainWhile(cast<scf::WhileOp>(op));
   while (!RoundPlan(op, control, firstLet).make() || !control.round->condition)
@@ -296,7 +230,7 @@ std::optional<LaunchControl> LaunchPlaces::planLoop(Operation* op, unsigned firs
 /// Tiles that cross from before the loop become temporaries, whose extents have to be known.
 std::optional<LaunchControl> LaunchPlaces::planSpread(Operation* op) const {
   LaunchControl control;
-  control.spread = findSpreadLoops(op, [](Value value) { return wideExpression(value, kNoLeaf); });
+  control.spread = findSpreadLoops(op, [](Value value) { return wideExpression(value); });
   if (!control.spread)
     return std::nullopt;
   const auto crosses = [&](Value tile) {
@@ -319,7 +253,7 @@ std::optional<LaunchControl> LaunchPlaces::planSpread(Operation* op) const {
 /// A launch for each round costs more than a few iterations in one thread: loops around them are cut where the program asks for it.
 bool LaunchPlaces::isAroundSpreadLoops(Operation* op) const {
   auto branch = dyn_cast<scf::IfOp>(op);
-  const bool isFree = branch && conditionExpression(branch.getCondition(), kNoLeaf);
+  const bool isFree = branch && conditionExpression(branch.getCondition());
   const bool holdsLoop = isFree && llvm::any_of(op->getRegions(), [&](Region& region) {
                            return !region.empty() && llvm::any_of(region.front(), [&](Operation& inner) {
                              return bool(planSpread(&inner));
@@ -358,7 +292,7 @@ std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet
   if (!branch)
     return planLoop(op, firstLet);
   LaunchControl control;
-  control.condition = conditionExpression(branch.getCondition(), kNoLeaf);
+  control.condition = conditionExpression(branch.getCondition());
   if (!control.condition) {
     control.read.push_back(branch.getCondition());
     control.condition = ir::sizeScalar(op->getContext(), firstLet);

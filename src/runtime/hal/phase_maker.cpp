@@ -100,7 +100,11 @@ Result<void> PhaseMaker::addPhase(const artifact::Phase& phase) {
     return fail(missingNeeds(kernel_, sizes_, artifact::symbolOf(phase, added.version)));
   if (Result<void> provided = launch_.kernel->provide(phase, added.version); !provided)
     return fail(provided.error().message);
-  const int64_t scratch = sizes_[phase.scratchBytes], shared = sizes_[phase.sharedBytes];
+  const std::optional<int64_t> wholeScratch = sizes_.exactly(phase.scratchBytes);
+  if (!wholeScratch)
+    return fail(
+        concat("phase '", phase.name, "' needs bytes of scratch per block, which do not fit 63 bits", scalars()));
+  const int64_t scratch = *wholeScratch, shared = sizes_[phase.sharedBytes];
   const uint64_t sharedLimit = device_.maxSharedBytes;
   if (scratch < 0 || shared < 0 || (sharedLimit != 0 && static_cast<uint64_t>(shared) > sharedLimit))
     return fail(concat(

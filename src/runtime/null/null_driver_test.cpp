@@ -155,6 +155,19 @@ TEST(NullDevice, OneKernelTakesEveryGridThatALaunchGives) {
   EXPECT_NE(message(own, {.grid = {{1, 1, 1}}}).find("a grid of its own"), std::string::npos);
 }
 
+TEST(NullDevice, ScratchMemoryThatDoesNotFitIsRefusedNotWrapped) {
+  artifact::Kernel kernel = kernelNamed("sparse");
+  size::Arena arena;
+  kernel.phases[0].grid[0] = kernel.sizes.add(arena.launchGrid(0));
+  kernel.phases[0].scratchBytes =
+      kernel.sizes.add(size::make(size::Op::Mul, arena.launchGrid(0), int64_t{1} << 62));  // 4 << 62 is 0
+  const auto device = null_device::createDevice();
+  const KernelRef loaded = device->load(std::make_shared<artifact::Kernel>(kernel)).value();
+  const auto refused = prepare(*device, loaded, {}, {.grid = {{4, 1, 1}}});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("bytes of scratch per block, which do not fit 63 bits"), std::string::npos);
+}
+
 TEST(NullDevice, LimitsOfBlocksHold) {
   artifact::Kernel kernel = kernelNamed("sparse");
   kernel.phases[0].block[0] = kernel.sizes.constant(2048);

@@ -115,6 +115,34 @@ struct SizeWalk {
     return exact ? size::Expr() : a ? a : b;
   }
 
+  /// Null: not known exactly.
+  size::Expr condition(mlir::Value value) {
+    auto compare = value.getDefiningOp<arith::CmpIOp>();
+    if (!compare || !(compare.getLhs().getType().isIndex() || compare.getLhs().getType().isInteger(64)))
+      return size::Expr();
+    SizeWalk same{emitter, kernel, true, steps};
+    auto a = same.walk(compare.getLhs()), b = same.walk(compare.getRhs());
+    if (!a || !b)
+      return size::Expr();
+    switch (compare.getPredicate()) {
+    case arith::CmpIPredicate::slt: return size::make(Op::Less, a, b);
+    case arith::CmpIPredicate::sgt: return size::make(Op::Less, b, a);
+    case arith::CmpIPredicate::sge: return size::make(Op::Not, size::make(Op::Less, a, b));
+    case arith::CmpIPredicate::sle: return size::make(Op::Not, size::make(Op::Less, b, a));
+    default: return size::Expr();
+    }
+  }
+
+  /// Of the two, the larger where it is not known which: bounds of 2^63 - 1 that a launch does not have would leave no bytes to reserve.
+  size::Expr select(arith::SelectOp op) {
+    auto a = walk(op.getTrueValue()), b = walk(op.getFalseValue());
+    if (!a || !b)
+      return size::Expr();
+    if (auto holds = condition(op.getCondition()))
+      return size::make(Op::Select, holds, a, b);
+    return exact ? size::Expr() : size::make(Op::Max, a, b);
+  }
+
   size::Expr walk(mlir::Value value);
 };
 
@@ -169,12 +197,7 @@ size::Expr SizeWalk::walk(mlir::Value value) {
         }
         return size::Expr();
       })
-      .Case([&](arith::SelectOp op) -> size::Expr {
-        auto a = walk(op.getTrueValue()), b = walk(op.getFalseValue());
-        if (exact || !a || !b)
-          return size::Expr();
-        return size::make(Op::Max, a, b);
-      })
+      .Case([&](arith::SelectOp op) { return select(op); })
       .Default(size::Expr());
 }
 
