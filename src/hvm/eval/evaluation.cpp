@@ -50,8 +50,8 @@ bool Evaluation::beginAgain() {
 
 uint64_t Evaluation::interactions() const {
   uint64_t sum = 0;
-  for (uint64_t one : interactionsByThread())
-    sum += one;
+  for (const auto& worker : workers_)
+    sum += worker->machine->interactions();
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <sys/mman.h>
 
@@ -99,66 +100,78 @@ void Heap::beginMarking() {
   lines_[0] = 1;
 }
 
-inline void Heap::markLines(Loc loc, uint64_t count) {
-  for (uint64_t line = loc / kLineWords; line <= (loc + count - 1) / kLineWords; ++line)
-    lines_[line] = 1;
-}
+// What a term refers to: so many words, or one of these.
+static constexpr uint8_t kClosure = 64, kVariable = 65, kSharedCell = 66;
+static constexpr std::array<uint8_t, 128> kShapes = [] {
+  std::array<uint8_t, 128> shapes{};
+  for (Tag tag : {App, Sup, Dry, Mat, Op2, Eql, And, Or})
+    shapes[tag] = 2;
+  for (Tag tag : {Lam, Use, Inc, Pri, Stk})
+    shapes[tag] = 1;
+  for (Tag tag : {Swi, Dsu, Ddu})
+    shapes[tag] = 3;
+  for (uint32_t fields = 0; fields <= C16 - C00; ++fields)
+    shapes[C00 + fields] = static_cast<uint8_t>(fields);
+  shapes[Thk] = shapes[Fun] = kClosure, shapes[Var] = kVariable;
+  shapes[Dp0] = shapes[Dp1] = shapes[Fut] = kSharedCell;
+  return shapes;
+}();
 
-inline void Heap::visitCell(Loc loc) {
-  uint64_t bit = uint64_t(1) << (loc & 63);
+/// False: somebody was here before.
+inline bool Heap::enterCell(Loc loc) {
+  const uint64_t bit = uint64_t(1) << (loc & 63);
   if (visited_[loc / 64] & bit)
-    return;
+    return false;
   visited_[loc / 64] |= bit;
-  markLines(loc, 1);
-  pending_.push_back({loc, 1});
+  lines_[loc / kLineWords] = 1;
+  return true;
 }
 
-/// Marks the node that *word refers to and notes its fields.
-inline void Heap::visit(Term* word, const Code& code) {
-  Term term = *word & ~kSub;
-  const Term sub = *word & kSub;
+/// Marks what *word refers to. The word that it goes on with: the first of a node, whose others are pending, or a cell's; null: none.
+inline Term* Heap::visit(Term* word, const Code& code) {
   for (;;) {
-    Tag tag = tagOf(term);
-    Loc loc = locOf(term);
-    if (tag == Var || tag == Dp0 || tag == Dp1 || tag == Fut) {
-      Term cell = words_[loc];
+    const Term term = *word;
+    const Loc loc = locOf(term);
+    uint64_t count = kShapes[tagOf(term)];
+    if (count >= kVariable) {
+      const Term cell = words_[loc];
       if (isSub(cell)) {
-        term = cell & ~kSub;
-        *word = term | sub;
+        *word = (cell & ~kSub) | (term & kSub);
         continue;
       }
-      if (tag == Var)
-        return markLines(loc, 1);
-      return visitCell(loc);
+      if (count == kSharedCell)
+        return enterCell(loc) ? words_ + loc : nullptr;
+      lines_[loc / kLineWords] = 1;
+      return nullptr;
     }
-    const uint64_t count = tag == Stk ? 1 : wordsOf(term, code);
+    if (count == kClosure)
+      count = code.entries[extOf(term)].count;
     if (count == 0)
-      return;
-    markLines(loc, count);
-    pending_.push_back({loc, count});
-    return;
+      return nullptr;
+    for (uint64_t line = loc / kLineWords; line <= (loc + count - 1) / kLineWords; ++line)
+      lines_[line] = 1;
+    if (count > 1)
+      pending_.push_back({loc + 1, count - 1});
+    return words_ + loc;
   }
 }
 
-void Heap::mark(Term* term, const Code& code) {
-  visit(term, code);
-  drain(code);
+void Heap::mark(Term* word, const Code& code) {
+  for (;;) {
+    while (word)
+      word = visit(word, code);
+    if (pending_.empty())
+      return;
+    Range& range = pending_.back();
+    word = words_ + range.loc++;
+    if (--range.count == 0)
+      pending_.pop_back();
+  }
 }
 
 void Heap::markCell(Loc loc, const Code& code) {
-  visitCell(loc);
-  drain(code);
-}
-
-void Heap::drain(const Code& code) {
-  while (!pending_.empty()) {
-    Range& range = pending_.back();
-    Loc loc = range.loc;
-    ++range.loc;
-    if (--range.count == 0)
-      pending_.pop_back();
-    visit(&words_[loc], code);
-  }
+  if (enterCell(loc))
+    mark(words_ + loc, code);
 }
 
 bool Heap::endMarking(uint64_t otherBytes) {

@@ -47,6 +47,11 @@ public:
   /// Marks what *term reaches and replaces variables and projections whose cell holds a substitution.
   void mark(Term* term, const Code& code);
   void markCell(Loc loc, const Code& code);
+  /// The term is about to be marked.
+  void announce(Term term) const {
+    __builtin_prefetch(words_ + locOf(term));
+    __builtin_prefetch(&lines_[locOf(term) / kLineWords], 1);
+  }
   bool isMarkedCell(Loc loc) const { return visited_[loc / 64] >> (loc & 63) & 1; }
   /// False: less than a twentieth of the limit is free, counting `otherBytes` of stacks.
   bool endMarking(uint64_t otherBytes);
@@ -63,10 +68,8 @@ private:
   Heap() = default;
   bool sweep(Region& region, uint64_t count);
   void takeFresh(Region& region, uint64_t count);
-  void markLines(Loc loc, uint64_t count);
-  void visit(Term* word, const Code& code);
-  void visitCell(Loc loc);
-  void drain(const Code& code);
+  bool enterCell(Loc loc);
+  Term* visit(Term* word, const Code& code);
 
   Term* words_ = nullptr;
   uint64_t reservedWords_ = 0, limitWords_ = 0;

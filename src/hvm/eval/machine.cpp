@@ -83,6 +83,7 @@ static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 
 #define SIDES_REDUCE(zero, one)                                                                                        \
   {                                                                                                                    \
     Term sideZero = zero, sideOne = one;                                                                               \
+    release(locOf(cur), 2);                                                                                            \
     RESOLVE(sideZero, sideOne)                                                                                         \
     goto reduce;                                                                                                       \
   }
@@ -231,7 +232,10 @@ Term Machine::node(uint32_t tag, uint32_t ext, std::initializer_list<Term> field
 }
 
 void Machine::markStack(Heap& heap) const {
+  static constexpr ptrdiff_t kAhead = 16;
   for (Term* word = stack_; word < sp_; ++word) {
+    if (sp_ - word > kAhead)
+      heap.announce(word[kAhead]);
     if (isSub(*word)) {
       Term argument = *word & ~kSub;
       heap.mark(&argument, code_);

@@ -10,7 +10,31 @@ namespace vortex::hvm {
 class Machine;
 
 /// Nodes of up to so many words are used again at once; larger ones wait for the collector.
-inline constexpr uint64_t kRecycled = 4;
+inline constexpr uint64_t kRecycledWords = 4;
+
+/// The nodes of one size that were released last. They are still in the cache; a list through the nodes themselves would wait for memory once it is
+/// long. Older ones are left to the collector.
+class Recycled {
+public:
+  void push(Loc at) {
+    top_ = (top_ + 1) % kNodes;
+    nodes_[top_] = at;
+  }
+  /// 0: there is none.
+  Loc pop() {
+    const Loc at = nodes_[top_];
+    if (at != 0) {
+      nodes_[top_] = 0;
+      top_ = (top_ - 1) % kNodes;
+    }
+    return at;
+  }
+
+private:
+  static constexpr uint32_t kNodes = 1024;
+  uint32_t top_ = 0;
+  std::array<Loc, kNodes> nodes_{};
+};
 
 /// What the threads of a run share besides the heap.
 class World {
@@ -109,7 +133,7 @@ private:
   bool isShared_ = false;
   uint64_t attentionMask_, fuel_;
   Region region_;
-  std::array<Loc, kRecycled + 1> recycled_{};  // lists of released nodes by size, linked through their first word
+  std::array<Recycled, kRecycledWords> recycled_{};  // by size
   Term* stack_ = nullptr;
   Term* sp_ = nullptr;
   uint64_t stackLimit_ = 0;

@@ -36,17 +36,13 @@ struct Reducer {
   VORTEX_HVM_INLINE void push(Term term) { *sp++ = term; }
   /// Words that nothing refers to any more; nodes have one reference, so whoever consumes one may give it back.
   VORTEX_HVM_INLINE void release(Loc at, uint64_t count) {
-    if (count == 0 || count > kRecycled)
-      return;
-    heap[at] = makeTerm(Num, 0, machine.recycled_[count]);
-    machine.recycled_[count] = at;
+    if (count > 0 && count <= kRecycledWords)
+      machine.recycled_[count - 1].push(at);
   }
   VORTEX_HVM_INLINE Loc take(uint64_t count) {
-    if (count <= kRecycled)
-      if (Loc at = machine.recycled_[count]) {
-        machine.recycled_[count] = locOf(heap[at]);
+    if (count <= kRecycledWords)
+      if (Loc at = machine.recycled_[count - 1].pop())
         return at;
-      }
     if (__builtin_expect(next + count > end, 0))
       refill(count);
     Loc first = next;
@@ -90,7 +86,9 @@ struct Reducer {
     return sidesOf(cell, label);
   }
   VORTEX_HVM_INLINE void bind(Term lambda, Term argument) {
-    if (!(extOf(lambda) & kErasing))
+    if (extOf(lambda) & kErasing)
+      release(locOf(lambda), 1);
+    else
       __atomic_store_n(&heap[locOf(lambda)], argument | kSub, __ATOMIC_RELEASE);
   }
 
@@ -172,12 +170,8 @@ struct Reducer {
     bool isFun = tagOf(lambda) == Fun;
     const Entry* entry = isFun ? &machine.code_.entries[extOf(lambda)] : nullptr;
     bool isErasing = isFun ? ops[entry->op].slot == kNoSlot : (extOf(lambda) & kErasing) != 0;
-    Loc cells = take(isErasing ? 2 : 4);
-    Term variable = 0;
-    if (!isErasing) {
-      heap[cells + 2] = makeTerm(Var, 0, cells), heap[cells + 3] = makeTerm(Var, 0, cells + 1);
-      variable = makeTerm(Sup, label, cells + 2);
-    }
+    Loc cells = take(2);
+    Term variable = isErasing ? 0 : node(Sup, label, makeTerm(Var, 0, cells), makeTerm(Var, 0, cells + 1));
     Loc body;
     if (isFun) {
       const Op& op = ops[entry->op];
@@ -200,13 +194,13 @@ struct Reducer {
   /// Turns the first `dups` fields of the node into dup cells; returns two nodes of `count` fields with their sides.
   VORTEX_HVM_INLINE Sides duplicateFields(Term owner, uint32_t label, uint32_t count, uint32_t dups) {
     Loc from = locOf(owner);
-    Loc to = take(2 * uint64_t(count));
+    Loc zero = take(count), one = take(count);
     for (uint32_t i = 0; i < count; ++i) {
       Sides sides = i < dups ? sidesOf(from + i, label) : Sides{heap[from + i], heap[from + i]};
-      heap[to + i] = sides.zero, heap[to + count + i] = sides.one;
+      heap[zero + i] = sides.zero, heap[one + i] = sides.one;
     }
     Term head = owner & ~kValueMask;
-    return {head | to, head | (to + count)};
+    return {head | zero, head | one};
   }
 
   VORTEX_HVM_INLINE Term compare(Term left, Term right) {

@@ -263,9 +263,13 @@ void Evaluation::collect() {
   }
   for (Level& level : levels_)
     heap_->mark(&level.node, code_);
+  static constexpr size_t kAhead = 8;
   for (std::deque<Term>& entries : queue_)
-    for (Term& entry : entries)
-      heap_->mark(&entry, code_);
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (i + kAhead < entries.size())
+        heap_->announce(entries[i + kAhead]);
+      heap_->mark(&entries[i], code_);
+    }
   for (const auto& worker : workers_)
     std::erase_if(worker->stuckCells, [&](const StuckCell& stuck) { return !heap_->isMarkedCell(stuck.cell); });
   if (!heap_->endMarking(stackBytes)) {
