@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "host/place_named.h"
+#include "lang/sema/byte_sizes.h"
 #include "source/json.h"
 #include "tools/vortex/c_header.h"
 #include "tools/vortex/memory_report.h"
@@ -155,46 +156,85 @@ static std::optional<pipeline::Coverage::Extent> extentOf(const lang::Function& 
   return std::nullopt;
 }
 
-/// The launches of --versions. Nothing after an error message: a word that says nothing.
-static std::optional<pipeline::Coverage> coverageOf(const Settings& settings, const lang::Function& kernel) {
+static std::string namesOfExtents(const lang::Function& kernel) {
+  std::vector<std::string> known;
+  for (const lang::DimBinding& dim : kernel.dims)
+    if (extentOf(kernel, dim.name, 0))
+      known.push_back(dim.name);
+  return known.empty() ? "none" : base::join(known, ", ");
+}
+
+/// The extent that a word gives; an error message in its place.
+static Result<pipeline::Coverage::Extent> extentIn(const std::string& word, const lang::Function& kernel) {
+  const size_t equals = word.find('=');
+  const std::string digits = equals == std::string::npos ? "" : word.substr(equals + 1);
+  if (digits.empty() || digits.size() > 15 || digits.find_first_not_of("0123456789") != std::string::npos)
+    return Error{
+        base::concat("`", word, "` is neither `usual` nor an extent, `M=4096`; `complete` and `all` stand alone")};
+  const std::string name = word.substr(0, equals);
+  if (const auto extent = extentOf(kernel, name, std::stoll(digits)))
+    return *extent;
+  return Error{base::concat("`", kernel.name, "` has no extent `", name, "` that is a parameter's own; there are ",
+                            namesOfExtents(kernel))};
+}
+
+/// Why no launch has these extents; empty: some may.
+static std::string whyNone(lang::Program& program, const lang::Function& kernel,
+                           const std::vector<pipeline::Coverage::Extent>& extents) {
+  std::vector<std::optional<lang::DimExpr>> values(kernel.dims.size());
+  for (size_t id = 0; id < kernel.dims.size(); ++id) {
+    const auto own = extentOf(kernel, kernel.dims[id].name, 0);
+    for (const pipeline::Coverage::Extent& extent : extents) {
+      if (!own || own->argument != extent.argument || own->dim != extent.dim)
+        continue;
+      const auto value = lang::DimExpr::constant(extent.value);
+      if (values[id] && !(*values[id] == value))
+        return base::concat("no launch has both `", kernel.dims[id].name, "=", *values[id]->asConstant(), "` and `",
+                            kernel.dims[id].name, "=", extent.value, "`");
+      values[id] = value;
+    }
+  }
+  const auto tooLarge = [&](const std::string& what, lang::Type type) {
+    const auto bytes = lang::bytesOf(lang::substituteDims(lang::stripRef(type), program.types, values));
+    return bytes <= base::kMostTensorBytes
+               ? std::string()
+               : base::concat("no launch has these extents: ", what, " would take ", base::showBytes(bytes),
+                              " bytes, a tensor has at most ", base::kMostTensorBytes);
+  };
+  for (const lang::Variable* param : kernel.params)
+    if (std::string why = tooLarge("`" + param->name + "`", param->type); !why.empty())
+      return why;
+  return kernel.resultType ? tooLarge("the result", kernel.resultType) : "";
+}
+
+/// The launches of --versions. Nothing after an error message: a word that says nothing, or extents that no launch has.
+static std::optional<pipeline::Coverage> coverageOf(Session& session, const lang::Function& kernel) {
+  const Settings& settings = session.settings();
   pipeline::Coverage coverage;
+  if (settings.versions == "complete" || settings.versions == "all")
+    return coverage;
+  const auto refuse = [&](const std::string& why) {
+    failWith(settings, "E0805", base::concat("--versions ", settings.versions, ": ", why));
+    return std::nullopt;
+  };
   for (const std::string& word : splitList(settings.versions)) {
-    const size_t equals = word.find('=');
-    if (settings.versions == "complete" || settings.versions == "all")
-      break;
     if (word == "usual") {
       coverage.isUsual = true;
       continue;
     }
-    const std::string digits = equals == std::string::npos ? "" : word.substr(equals + 1);
-    const bool isNumber =
-        !digits.empty() && digits.size() <= 15 && digits.find_first_not_of("0123456789") == std::string::npos;
-    if (!isNumber) {
-      failWith(settings, "E0805",
-               base::concat("--versions ", settings.versions, ": `", word,
-                            "` is neither `usual` nor an extent, `M=4096`; `complete` and `all` stand alone"));
-      return std::nullopt;
-    }
-    const auto extent = extentOf(kernel, word.substr(0, equals), std::stoll(digits));
-    if (!extent) {
-      std::vector<std::string> known;
-      for (const lang::DimBinding& dim : kernel.dims)
-        if (extentOf(kernel, dim.name, 0))
-          known.push_back(dim.name);
-      failWith(settings, "E0805",
-               base::concat("--versions ", settings.versions, ": `", kernel.name, "` has no extent `",
-                            word.substr(0, equals), "` that is a parameter's own; there are ",
-                            known.empty() ? "none" : base::join(known, ", ")));
-      return std::nullopt;
-    }
+    const auto extent = extentIn(word, kernel);
+    if (!extent)
+      return refuse(extent.error().message);
     coverage.extents.push_back(*extent);
   }
+  if (const std::string why = whyNone(session.program(), kernel, coverage.extents); !why.empty())
+    return refuse(why);
   return coverage;
 }
 
 std::shared_ptr<const artifact::Kernel> buildArtifact(Session& session, const lang::Function& kernel,
                                                       const irgen::Options& request) {
-  const std::optional<pipeline::Coverage> coverage = coverageOf(session.settings(), kernel);
+  const std::optional<pipeline::Coverage> coverage = coverageOf(session, kernel);
   if (!coverage)
     return nullptr;
   pipeline::Failure failure;
