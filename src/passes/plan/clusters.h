@@ -50,6 +50,7 @@ public:
   void forEachSource(mlir::Operation* op, llvm::function_ref<void(mlir::Value)> visit) const;
 
 private:
+  void startCluster(mlir::Operation* op);
   bool needsPlace(mlir::Operation* op) const;
   bool mustStartCluster(mlir::Operation* op, const Cluster& cluster) const;
   bool storesTo(mlir::Value view, const Cluster& cluster) const;
