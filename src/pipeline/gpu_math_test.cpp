@@ -4,8 +4,10 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/Module.h>
+#include <random>
 
 #include "base/narrow_float.h"
 #include "target/cpu/math/testing/compile.h"
@@ -84,7 +86,7 @@ void* hostFunction(llvm::CallInst* call) {
 }
 
 void replaceUnits(llvm::IRBuilderBase& b) {
-  for (llvm::Instruction& each : *b.GetInsertBlock())
+  for (llvm::Instruction& each : llvm::instructions(b.GetInsertBlock()->getParent()))
     if (auto* call = llvm::dyn_cast<llvm::CallInst>(&each))
       if (void* function = hostFunction(call))
         call->setCalledFunction(
@@ -238,6 +240,64 @@ TEST(NarrowDivision, IsRightForEveryDividendAndChosenDivisors) {
         const double exact = double(all[at]) / all[i];
         ASSERT_LE(narrowError(out[at], exact, bits), 0.53) << all[at] << " / " << all[i] << " gives " << out[at];
         ASSERT_TRUE(std::isnan(exact) || std::signbit(out[at]) == std::signbit(exact)) << all[at] << " / " << all[i];
+      }
+    }
+  }
+}
+
+/// Dividends and divisors of every size, quotients near the middle between two floats among them.
+std::pair<std::vector<float>, std::vector<float>> quotientsOfEverySize() {
+  std::vector<float> x, y;
+  uint64_t state = std::random_device()();
+  auto next = [&] {
+    return state = state * 6364136223846793005u + 1442695040888963407u, static_cast<uint32_t>(state >> 32);
+  };
+  auto scaled = [&](float value, int range) {
+    return std::ldexp(value, static_cast<int>(next() % (2 * range)) - range);
+  };
+  for (int i = 0; i < 400'000; ++i) {
+    const float divisor = 1 + static_cast<float>(next() % (1u << 23)) * 0x1p-23f;
+    const double middle = 1 + (next() % (1u << 23)) * 0x1p-23 + 0x1p-24;
+    x.push_back(scaled(std::nextafter(static_cast<float>(middle * divisor), i % 3 == 0 ? 0.0f
+                                                                            : i % 3 == 1
+                                                                                ? 9.0f
+                                                                                : static_cast<float>(middle * divisor)),
+                       40));
+    y.push_back(scaled(divisor, 24));
+    x.push_back(std::bit_cast<float>(next()));
+    y.push_back(i % 2 != 0 ? std::bit_cast<float>(next()) : scaled(divisor, 24));
+  }
+  const float special[] = {0.0f,      -0.0f,      INFINITY,  -INFINITY,       NAN,
+                           0x1p-149f, -0x1p-149f, 0x1p-126f, 0x1.fffffep127f, 1.0f,
+                           -3.0f,     0x1p-98f,   0x1p78f,   0x1p-48f,        0x1p24f};
+  for (float a : special)
+    for (float b : special)
+      x.push_back(a), y.push_back(b);
+  return {x, y};
+}
+
+TEST(Quotients, AreCorrectlyRoundedWithAnyUnitsWithinTheirBounds) {
+  auto [x, y] = quotientsOfEverySize();
+  for (Adversary each : kAdversaries) {
+    adversary = each;
+    for (bool isSplat : {false, true}) {
+      auto out = run(
+          [&](llvm::IRBuilder<>& b, llvm::Value* dividend, llvm::Value* divisor) {
+            auto pair = [&](llvm::Value* first, llvm::Value* second) {
+              llvm::Value* vector = llvm::PoisonValue::get(llvm::FixedVectorType::get(b.getFloatTy(), 2));
+              return b.CreateInsertElement(b.CreateInsertElement(vector, first, uint64_t(0)), second, uint64_t(1));
+            };
+            llvm::Value* one = llvm::ConstantFP::get(b.getFloatTy(), 1);
+            llvm::Value* quotients = emitQuotients(b, pair(dividend, dividend),
+                                                   isSplat ? b.CreateVectorSplat(2, divisor) : pair(one, divisor));
+            return b.CreateExtractElement(quotients, uint64_t(1));
+          },
+          x, y);
+      for (size_t at = 0; at < x.size(); ++at) {
+        const float exact = x[at] / y[at];
+        ASSERT_TRUE(std::isnan(exact) ? std::isnan(out[at])
+                                      : std::bit_cast<uint32_t>(out[at]) == std::bit_cast<uint32_t>(exact))
+            << x[at] << " / " << y[at] << " gives " << out[at];
       }
     }
   }

@@ -40,7 +40,7 @@ public:
 bool isElementwise(mlir::Operation* op);
 
 /// The op's single result for `lanes` elements: operands as the model has them, all scalars (lanes == 1) or <lanes x T>.
-/// Adds no basic blocks. Fast-math flags are those of the op. Integer division is total whatever the op says, so that
+/// Adds no basic blocks but where the model does, for quotients. Fast-math flags are those of the op. Integer division is total whatever the op says, so that
 /// inactive lanes never trap. Null: the op is not elementwise or its types or functions are not supported.
 llvm::Value* emitElementwise(llvm::IRBuilder<>& ir, const ScalarModel& model, mlir::Operation* op,
                              llvm::ArrayRef<llvm::Value*> operands, unsigned lanes);

@@ -11,6 +11,8 @@ namespace vortex::target::nvidia {
 llvm::Value* emitUnary(llvm::IRBuilder<>& ir, math::Unary function, llvm::Value* x, const math::Form& form,
                        double tanhError);
 llvm::Value* emitDivision(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Value* y, const math::Form& form);
+/// Of two vectors of f32, correctly rounded. Adds basic blocks.
+llvm::Value* emitQuotients(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Value* y);
 llvm::Value* emitBinary(llvm::IRBuilder<>& ir, math::Binary function, llvm::Value* x, llvm::Value* y);
 
 }  // namespace vortex::target::nvidia

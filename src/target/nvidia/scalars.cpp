@@ -95,6 +95,9 @@ Value* NvidiaScalars::unary(llvm::IRBuilder<>& ir, math::Unary function, Value* 
 }
 
 Value* NvidiaScalars::divide(llvm::IRBuilder<>& ir, Value* x, Value* y, const math::Form& form) const {
+  const bool isVectorOfF32 = x->getType()->isVectorTy() && x->getType()->getScalarType()->isFloatTy();
+  if (isVectorOfF32 && !form.narrowBits)
+    return emitQuotients(ir, x, y);
   return forEachLane(ir, {x, y}, [&](llvm::ArrayRef<Value*> in) { return emitDivision(ir, in[0], in[1], form); });
 }
 

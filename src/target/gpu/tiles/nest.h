@@ -189,6 +189,8 @@ private:
   bool assumesAlignment();
   int64_t residentBlocks();
   bool isSmall();
+  int64_t narrowThreads();
+  bool hasQuotients();
   Value needsMore(Version version, unsigned positions, unsigned more);
   static unsigned moreThan(unsigned positions);
   bool readsNarrow();

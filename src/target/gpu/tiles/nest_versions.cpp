@@ -18,6 +18,8 @@ static constexpr int64_t kSharedThreads = 768;
 static constexpr unsigned kSweptSingles = 8;
 /// Threads per core for rows of at most one access per thread: as many bytes in flight as for longer ones.
 static constexpr int64_t kNarrowThreads = 1792;
+/// The same where pieces of several tensors are kept, which do not fit that few registers.
+static constexpr int64_t kSeveralKeptThreads = 1024;
 /// Of a team that keeps a longer row.
 static constexpr int64_t kFewestThreads = 8;
 /// Of a core.
@@ -178,7 +180,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
       Version one = swept;
       one.positions = 1;
       one.early = readsEarly(1);
-      markBlocks(std::max<int64_t>(1, kNarrowThreads / l.threads()), true);
+      markBlocks(std::max<int64_t>(1, narrowThreads() / l.threads()), true);
       return withTeam(lanes, 1, one);
     };
     // Of 16-bit elements a row takes few registers, and reading it once costs more instructions than two passes over what is there.
@@ -210,6 +212,8 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   full.early = readsEarly(full.positions);
   Value capacity = l.mul(team_.width, l.constant(full.positions));
   int64_t blocks = residentBlocks(), fewer = blocks - (swept.peeled && isSmall() ? 1 : 0);
+  // Quotients of whole vectors at a time take what one block more would leave.
+  const int64_t filling = std::max<int64_t>(1, blocks - (readsNarrow() && hasQuotients() ? 1 : 0));
   bool hasNarrow = full.positions > 1 && rowRank_ > 0;
   auto keeping = [&](unsigned positions, int64_t residents, int64_t fewest) {
     Version version = full;
@@ -227,9 +231,9 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   };
   auto longer = [&] { return branch(fits(swept, capacity), keep, longRows); };
   if (!hasNarrow)
-    return swept.peeled ? longer() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, longer);
+    return swept.peeled ? longer() : branch(fillsBlock(full), [&] { return fill(full, filling); }, longer);
   // Rows with at most as many pieces as a warp has threads: one each, and more threads.
-  auto narrow = [&] { return keeping(1, kNarrowThreads / l.threads(), 1); };
+  auto narrow = [&] { return keeping(1, narrowThreads() / l.threads(), 1); };
   // Rows a little longer than what a power of two of threads keeps: half as many positions again, as long as registers last, and half as many
   // threads share what every warp does once.
   unsigned more = moreThan(full.positions);
@@ -241,7 +245,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
         swept.peeled && isWholePhase() && llvm::all_of(passes_, [](const Pass& pass) { return pass.scans.empty(); });
     return areElsewhere ? between() : branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), narrow, between);
   };
-  return swept.peeled ? shorter() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, shorter);
+  return swept.peeled ? shorter() : branch(fillsBlock(full), [&] { return fill(full, filling); }, shorter);
 }
 
 /// A power of two of threads, a warp or more, keeps the longest row with `more` positions each, and does not with `positions`.
@@ -296,11 +300,11 @@ void Nest::markBlocks(int64_t blocks, bool branches) {
 }
 
 /// Blocks per core that registers are shared out for: 40 to 64 per thread for one tensor in and one out, 64 to 80 for more. A kept row of 16-bit
-/// elements takes half the registers: one block more (measured on an H200, softmax 0.91 → 0.96 of copy).
+/// elements takes half the registers: one block more (measured on an H200, softmax 0.91 → 0.96 of copy), unless several rows need those.
 int64_t Nest::residentBlocks() {
   if (l.threads() > 256)
     return std::max<int64_t>(1, (isSmall() ? 1536 : 1024) / l.threads());
-  return (isSmall() ? 4 : 3) + (readsNarrow() ? 1 : 0);
+  return (isSmall() ? 4 : 3) + (readsNarrow() && keptTiles().size() <= 1 ? 1 : 0);
 }
 
 /// One tensor in, one out.
@@ -309,6 +313,24 @@ bool Nest::isSmall() {
   forEachAccess([&](mlir::Value value, const DimMap&, const Place&) { loads.insert(value); });
   return loads.size() + roots_.size() <= 2;
 }
+
+/// It computes quotients of full accuracy.
+bool Nest::hasQuotients() {
+  bool found = false;
+  for (const Pass& pass : passes_) {
+    Closure closure;
+    for (auto& [value, map] : usesOf(pass))
+      closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
+        mlir::Operation* op = inner.getDefiningOp();
+        found |= llvm::isa_and_nonnull<arith::DivFOp>(op) && !op->hasAttr(ir::kNarrowAttr) && use.size() == pass.loops;
+        return !v_.place(inner);
+      });
+  }
+  return found;
+}
+
+/// Threads per core for rows of at most one access per thread.
+int64_t Nest::narrowThreads() { return keptTiles().size() <= 1 ? kNarrowThreads : kSeveralKeptThreads; }
 
 /// All that the nest reads has elements of at most 16 bits.
 bool Nest::readsNarrow() {
