@@ -89,12 +89,7 @@ Grade BodyFacts::ownGrade(const Expr& expr) const {
   case ExprKind::Return: {
     if (targets_.lookup(&expr) || expr.args.empty())
       return Grade::Uniform;
-    lang::Type type = stripRef(expr.args[0]->type);
-    bool perThreadResult = !type->isTensor() && kernel_.resultType && kernel_.resultType->isTensor();
-    if (perThreadResult)
-      return Grade::Thread;
-    bool storage = expr.args[0]->kind == ExprKind::Var && expr.args[0]->variable->isResultStorage;
-    return storage ? Grade::Uniform : Grade::Block;
+    return returnGrade(*expr.args[0], kernel_.resultType);
   }
   case ExprKind::Builtin:
     if (expr.builtin == Builtin::SyncBlock || expr.builtin == Builtin::Stage || expr.builtin == Builtin::AsyncStage)
@@ -119,6 +114,21 @@ Grade BodyFacts::ownGrade(const Expr& expr) const {
   case ExprKind::Continue: return Grade::Uniform;
   default: return Grade::Uniform;
   }
+}
+
+/// An element of each thread, the result's own storage, or something of the block; of several results the highest.
+Grade BodyFacts::returnGrade(const Expr& value, lang::Type result) {
+  if (result && result->kind == TypeKind::Tuple && value.kind == ExprKind::MakeTuple &&
+      value.args.size() == result->elems.size()) {
+    Grade grade = Grade::Uniform;
+    for (auto [part, type] : llvm::zip(value.args, result->elems))
+      grade = std::max(grade, returnGrade(*part, type));
+    return grade;
+  }
+  if (result && result->isTensor() && !stripRef(value.type)->isTensor())
+    return Grade::Thread;
+  const bool isStorage = value.kind == ExprKind::Var && value.variable->isResultStorage;
+  return isStorage ? Grade::Uniform : Grade::Block;
 }
 
 BodyFacts::ExprFacts BodyFacts::compute(const Expr& expr) const {

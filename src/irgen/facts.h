@@ -38,6 +38,7 @@ public:
   Grade grade(const lang::Expr& expr) const { return facts(expr).grade; }
   /// Without its operands.
   Grade ownGrade(const lang::Expr& expr) const;
+  static Grade returnGrade(const lang::Expr& value, lang::Type result);
   bool hasBlock(llvm::ArrayRef<const lang::Expr*> statements) const;
   /// Flags that jumps inside the expression set for a target outside of it.
   llvm::ArrayRef<const lang::Variable*> escapes(const lang::Expr& expr) const { return facts(expr).escapes; }

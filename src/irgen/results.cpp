@@ -109,12 +109,21 @@ void Emitter::returnElement(Location loc, const Flat& element, const Expr& value
   llvm::SmallVector<Value> indices;
   for (uint32_t axis = type->rank(); axis-- > 0;)
     indices.push_back(globalId(axis));
-  bool hasDomain = !context_.domain.empty();
-  Value mask = hasDomain ? insideDomain() : Value();
+  Value mask;
+  if (!context_.domain.empty()) {
+    mask = insideDomain();
+  } else {  // threads outside of the result return nothing: no store that `--check` would report
+    Value shaped = argument(context_.entry.resultArgument(result));
+    for (auto [dim, index] : llvm::enumerate(indices)) {
+      Value extent = b_.create<ir::DimOp>(loc, shaped, dim);
+      Value below = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, index, extent);
+      mask = mask ? Value(b_.create<arith::AndIOp>(loc, mask, below)) : below;
+    }
+  }
   for (auto [plane, leaf] : llvm::enumerate(element.leaves)) {
     Value stored = lang::isStructTensor(type) ? leaf : math_.cast(loc, leaf, scalarOf(value.type), scalarOf(type));
     Value destination = argument(context_.entry.resultArgument(result) + plane);
-    b_.create<ir::StoreOp>(loc, stored, destination, indices, mask, !hasDomain);
+    b_.create<ir::StoreOp>(loc, stored, destination, indices, mask, false);
     noteWrite(destination);
   }
 }

@@ -19,6 +19,7 @@
 #include "lang/flow/check/surplus.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
+#include "lang/flow/race/claims.h"
 #include "lang/sema/byte_sizes.h"
 #include "lang/sema/kernel/distribute.h"
 #include "lang/sema/kernel/inline_calls.h"
@@ -107,8 +108,10 @@ void markRaceFree(Expr& expr, const std::set<const Expr*>& proven) {
 
 /// Of a kernel without errors.
 void checkRaces(CheckedKernel& checked, const CheckOptions& checks, diag::DiagnosticSink& sink) {
-  if (checked.kernel.kernel->gridKind == GridKind::WholeTensor || checks.races == RacePolicy::Allow)
+  if (checks.races == RacePolicy::Allow)
     return;
+  if (checked.kernel.kernel->gridKind == GridKind::WholeTensor)
+    return checkClaims(checked.graph, checked.structure, checks.races, sink);
   Timed timed(checked.kernel, "races", checks.times);
   const RaceReport report = findRaces(checked.graph, checked.structure, checked.shapes);
   timed.count(report);

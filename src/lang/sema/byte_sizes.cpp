@@ -64,26 +64,30 @@ private:
   void visit(const Expr& expr) {
     if (expr.kind == ExprKind::Let && expr.variable && !check(expr.variable->type, expr.variable->range))
       return;  // its value has parts of the same kind
+    const bool isRepeated =
+        expr.kind == ExprKind::RepeatVec || (expr.kind == ExprKind::RepeatArray && !function_.inKernel);
+    if (isRepeated && expr.args[1]->kind == ExprKind::Int && !checkRepeated(expr))
+      return;
     forEachChild(expr, [&](const Expr& child) { visit(child); });
-    if (expr.kind == ExprKind::RepeatVec && expr.args[1]->kind == ExprKind::Int)
-      checkRepeated(expr);
     if (expr.type)
       check(expr.type, expr.range);
   }
 
-  void checkRepeated(const Expr& expr) {
+  /// False where the list is too large.
+  bool checkRepeated(const Expr& expr) {
     const WideBytes bytes = timesCount(bytesOf(expr.type->elem), static_cast<uint64_t>(expr.args[1]->intValue));
     if (bytes <= base::kMostTensorBytes)
-      return;
+      return true;
     sink_
         .error("E0553", expr.range,
                base::concat("this list takes ", base::showBytes(bytes), " bytes, a list has at most ",
                             base::kMostTensorBytes))
         .primary("this has too many elements");
+    return false;
   }
 
   /// Tensors inside of other types by themselves; arrays, structs and tuples of a kernel's own tensors and numbers as a whole. What
-  /// host code makes of numbers is E0703 when it is made.
+  /// host code makes of numbers is E0703 when it is made, or found at the list that makes it.
   Excess find(Type type) const {
     if (type->kind == TypeKind::Tensor) {
       const bool isLocal = !type->isValue && type->space == Space::Local,

@@ -41,8 +41,10 @@ private:
   void checkOne(const Expr& expr, Control control) {
     if (expr.kind == ExprKind::Builtin)
       checkBuiltin(expr, control);
-    if (expr.kind == ExprKind::Return && calls_ == 0 && jumpValueOf(expr))
+    if (expr.kind == ExprKind::Return && calls_ == 0 && jumpValueOf(expr)) {
       checkResult(*jumpValueOf(expr), kernel_.resultType);
+      checkReturn(expr, control);
+    }
     if (!reportedTile_ && isTileWork(expr))
       checkTileWork(expr, control);
     const bool isShared = expr.kind == ExprKind::Let && expr.variable->type->isTensor() &&
@@ -100,6 +102,30 @@ private:
     });
   }
 
+  /// What belongs to the whole block is returned by the whole block.
+  void checkReturn(const Expr& expr, Control control) {
+    const bool isTogether = control.level == Level::Block || (control.level == Level::Warp && !hasSeveralWarps());
+    if (reportedReturn_ || isTogether || !isOfBlock(*jumpValueOf(expr), kernel_.resultType))
+      return;
+    reportedReturn_ = reportedTile_ = true;  // what follows is done by the others only
+    reportDivergence("E0469", expr, control, "only some threads of the block return this result",
+                     "each block gives one value");
+  }
+
+  /// A scalar result, or a tensor that no thread has an element of. Results that are written in place are returned as they are.
+  static bool isOfBlock(const Expr& value, Type result) {
+    if (value.kind == ExprKind::MakeTuple && result->kind == TypeKind::Tuple) {
+      for (size_t i = 0; i < value.args.size() && i < result->elems.size(); ++i)
+        if (isOfBlock(*value.args[i], result->elems[i]))
+          return true;
+      return false;
+    }
+    if (result->kind == TypeKind::Scalar)
+      return true;
+    return result->isTensor() && stripRef(value.type)->isTensor() &&
+           !(value.kind == ExprKind::Var && value.variable->isResultStorage);
+  }
+
   /// A scalar result is one value of each block.
   void checkResult(const Expr& value, Type result) {
     if (value.kind == ExprKind::MakeTuple && result->kind == TypeKind::Tuple)
@@ -146,6 +172,7 @@ private:
   unsigned calls_ = 0;  ///< inlined ones around
   bool reportedShared_ = false;
   bool reportedTile_ = false;
+  bool reportedReturn_ = false;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "lang/flow/check/tile_code.h"
 #include "lang/flow/race/launches.h"
 #include "lang/sema/children.h"
 #include "lang/sema/expr_parts.h"
@@ -35,7 +36,7 @@ public:
     KernelSpec& spec = *kernel_.kernel;
     if (spec.tile && spec.tile->extents.empty())
       return;  // reported
-    if (spec.tile && kernel_.body && !isTileCode(*kernel_.body))
+    if (spec.tile && kernel_.body && !isTileCode(spec, *kernel_.body))
       makeWholeTensor(spec);
     if (kernel_.body)
       scan(*kernel_.body);
@@ -134,48 +135,6 @@ private:
 
   //===-- @tile ---------------------------------------------------------------------------------------------------===//
 
-  /// The body is written for one block: it uses the tile's offsets, positions, or memory of the block.
-  bool isTileCode(const Expr& expr) const {
-    const std::vector<Variable*>& offsets = kernel_.kernel->tile->offsets;
-    bool isOffset = expr.variable && std::find(offsets.begin(), offsets.end(), expr.variable) != offsets.end();
-    if (expr.kind == ExprKind::Let && isOffset)
-      return false;
-    if (expr.kind == ExprKind::Var && isOffset)
-      return true;
-    if (expr.kind == ExprKind::Builtin && ((expr.builtin >= Builtin::ThreadId && expr.builtin <= Builtin::AtomicStore &&
-                                            expr.builtin != Builtin::WarpSize)))
-      return true;
-    if (expr.kind == ExprKind::Let && isBlockMemory(expr.variable->type))
-      return true;
-    if (expr.kind == ExprKind::Return && !expr.args.empty() && isReturnedTile(*expr.args.front()))
-      return true;
-    for (const Expr* arg : expr.args)
-      if (arg && isTileCode(*arg))
-        return true;
-    for (const SliceDim& slice : expr.slices)
-      for (const Expr* part : {slice.begin, slice.end})
-        if (part && isTileCode(*part))
-          return true;
-    return false;
-  }
-
-  static bool isBlockMemory(Type type) {
-    while (type && (type->kind == TypeKind::Array || type->kind == TypeKind::Ref))
-      type = type->elem;
-    return type && type->isTensor() && !type->isValue && (type->space == Space::Shared || type->space == Space::Local);
-  }
-
-  bool isReturnedTile(const Expr& value) const {
-    Type type = stripRef(value.type);
-    const TileSpec& tile = *kernel_.kernel->tile;
-    if (!type || !type->isTensor() || type->shape.size() != tile.extents.size())
-      return false;
-    for (size_t i = 0; i < tile.extents.size(); ++i)
-      if (!(type->shape[i] == DimExpr::constant(tile.extents[i])))
-        return false;
-    return true;
-  }
-
   /// The tile sizes are advice for the compiler, which chooses the grid.
   void makeWholeTensor(KernelSpec& spec) {
     spec.gridKind = GridKind::WholeTensor;
@@ -204,7 +163,7 @@ private:
   void checkReturnedPart(const Expr& value) {
     Type type = stripRef(value.type);
     if (!type || !type->isTensor() || (value.kind == ExprKind::Var && value.variable->isResultStorage) ||
-        (kernel_.kernel->tile && isReturnedTile(value)))
+        (kernel_.kernel->tile && isReturnedTile(*kernel_.kernel, value)))
       return;
     auto names = kernel_.dimNames();
     auto builder = sink_.error("E0464", value.range, "every block of `" + kernel_.name + "` returns the whole result");
@@ -241,9 +200,16 @@ private:
       return;
     }
     spec.gridKind = GridKind::Domain;
+    const size_t rank = returnsElements() ? kernel_.resultType->rank() : 0;
+    for (size_t axis = axes; axis < rank; ++axis)
+      if (axisUses_[axis])
+        axes = axis + 1;
     for (size_t axis = 0; axis < axes; ++axis) {
-      missing_[axis] = subscripts_[axis].empty();
-      spec.domain.push_back(missing_[axis] ? DimExpr::constant(1) : agreedExtent(axis));
+      const bool isOfResult = subscripts_[axis].empty() && axisUses_[axis] && axis < rank;
+      missing_[axis] = subscripts_[axis].empty() && !isOfResult;
+      spec.domain.push_back(isOfResult       ? kernel_.resultType->shape[rank - 1 - axis]
+                            : missing_[axis] ? DimExpr::constant(1)
+                                             : agreedExtent(axis));
     }
   }
 
@@ -277,14 +243,19 @@ private:
         .help("write `thread.global_id.x` if that is meant");
   }
 
-  bool resultIsDomain(KernelSpec& spec) {
+  /// Each thread returns the element at its position.
+  bool returnsElements() const {
     Type result = kernel_.resultType;
-    if (!result || !result->isTensor() || !firstReturn_ || stripRef(firstReturn_->args.front()->type)->isTensor() ||
-        result->rank() > 3)
+    return result && result->isTensor() && firstReturn_ && !stripRef(firstReturn_->args.front()->type)->isTensor() &&
+           result->rank() <= 3;
+  }
+
+  bool resultIsDomain(KernelSpec& spec) {
+    if (!returnsElements())
       return false;
+    const std::vector<DimExpr>& shape = kernel_.resultType->shape;
     spec.gridKind = GridKind::Domain;
-    for (size_t i = result->shape.size(); i-- > 0;)
-      spec.domain.push_back(result->shape[i]);
+    spec.domain.assign(shape.rbegin(), shape.rend());
     return true;
   }
 
@@ -318,21 +289,6 @@ private:
                  "each block of `" + kernel_.name + "` returns its own value, but the result is one scalar")
           .primary("the blocks' values need to be combined")
           .help("write `-> " + text(result, kernel_.dimNames()) + " reduce(add)` (or mul, min, max, and, or)");
-    if (!result->isTensor() || spec.gridKind != GridKind::Domain || !firstReturn_)
-      return;
-    Type returned = stripRef(firstReturn_->args.front()->type);
-    if (!returned || returned->isTensor())
-      return;
-    std::vector<DimExpr> domain(spec.domain.rbegin(), spec.domain.rend());
-    if (domain == result->shape)
-      return;
-    auto names = kernel_.dimNames();
-    std::string domainText;
-    for (const DimExpr& extent : domain)
-      domainText += (domainText.empty() ? "" : ", ") + extent.text(names);
-    sink_.error("E0460", firstReturn_->range, "one value per thread does not fill the result")
-        .primary("returned by each thread of a [" + domainText + "] domain")
-        .label(kernel_.resultRange, "the result is " + text(result, names));
   }
 
   /// One value stands for a tensor only where each thread has one.
@@ -353,6 +309,22 @@ private:
           .primary("a grid has three axes")
           .label(kernel_.resultRange, "the result is " + text(result, names))
           .help("write the elements of `var out: " + text(result, names) + "` and return that");
+    else if (spec.gridKind == GridKind::Domain)
+      checkDomain(value, result, spec);
+  }
+
+  /// Threads of the domain return all elements of the result and no others.
+  void checkDomain(const Expr& value, Type result, const KernelSpec& spec) {
+    const std::vector<DimExpr> domain(spec.domain.rbegin(), spec.domain.rend());
+    if (domain == result->shape || !unfilled_.insert(result).second)
+      return;
+    auto names = kernel_.dimNames();
+    std::string domainText;
+    for (const DimExpr& extent : domain)
+      domainText += (domainText.empty() ? "" : ", ") + extent.text(names);
+    sink_.error("E0460", value.range, "one value per thread does not fill the result")
+        .primary("returned by each thread of a [" + domainText + "] domain")
+        .label(kernel_.resultRange, "the result is " + text(result, names));
   }
 
   bool isOneBlock(const KernelSpec& spec) const {
@@ -485,6 +457,7 @@ private:
   std::array<const Expr*, 3> axisUses_{};  ///< the first position along each axis
   std::array<bool, 3> missing_{};          ///< axes of the domain that no subscript gives
   std::vector<const Expr*> returns_;       ///< of the kernel itself
+  std::set<Type> unfilled_;                ///< results that the domain does not fill
   const Expr* position_ = nullptr;
   const Expr* firstReturn_ = nullptr;
   const Expr* bareGlobalId_ = nullptr;

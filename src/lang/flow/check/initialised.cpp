@@ -144,22 +144,22 @@ private:
     for (uint32_t i = indexOf(graph_[block].begin); i < indexOf(graph_[block].end); ++i)
       for (const Access& access : graph_.accessesOf(graph_[StepId{i}]))
         if (isWrite(access))
-          for (const Units& units : tensors_.touched(graph_[access.place]))
-            for (uint32_t k = 0; units.isShared && k < units.count; ++k)
-              out.insert(units.first + k);
+          for (const Part& part : tensors_.touched(access.place))
+            if (part.isShared)
+              out.insert(part.units.begin(), part.units.end());
   }
 
   void apply(const Step& step, Contents& contents) const {
     if (step.kind == StepKind::Empty) {
-      const Units units = tensors_.of(graph_[step.place].root);
-      for (uint32_t i = 0; i < units.count; ++i)
-        contents[units.first + i] = {.isUnwritten = true};
+      const auto [first, end] = tensors_.of(graph_[step.place].root);
+      for (uint32_t unit = first; unit < end; ++unit)
+        contents[unit] = {.isUnwritten = true};
     }
     for (const Access& access : graph_.accessesOf(step))
       if (isWrite(access))
-        for (const Units& units : tensors_.touched(graph_[access.place]))
-          for (uint32_t i = 0; i < units.count; ++i)
-            contents[units.first + i].write();
+        for (const Part& part : tensors_.touched(access.place))
+          for (uint32_t unit : part.units)
+            contents[unit].write();
   }
 
   bool isBackEdge(BlockId from, BlockId to) const {
@@ -275,58 +275,68 @@ public:
   /// Innermost loops of reads of which only the first iteration may find nothing written.
   std::set<LoopId> openLoops() const {
     std::set<LoopId> loops;
-    for (const auto& [step, finding] : findings_)
-      if (const LoopId loop = loopOf(step); loop != kNoLoop && finding.isUnwritten && finding.isWritten)
+    for (const auto& [key, finding] : findings_)
+      if (const LoopId loop = loopOf(key.first); loop != kNoLoop && finding.isUnwritten && finding.isWritten)
         loops.insert(loop);
     return loops;
   }
   LoopId loopOf(StepId step) const { return graph_[graph_.blockOf(step)].loop; }
 
   void report() {
-    for (const auto& [step, finding] : findings_) {
-      const bool isCertain = finding.isUnwritten && (!finding.isWritten || (finding.isFirst && isAlwaysReached(step)));
-      if (finding.isUnwritten && reported_.insert(finding.tensor).second)
-        report(*finding.tensor, *finding.origin, isCertain);
-    }
+    for (const bool isCertain : {true, false})
+      for (const auto& [key, finding] : findings_)
+        if (finding.isUnwritten && isCertain == this->isCertain(key.first, finding) && isNew(key.second, finding))
+          report(finding, isCertain);
   }
 
 private:
   struct Finding {
     const Variable* tensor = nullptr;
+    PlaceId place = kNoPlace;
     const Expr* origin = nullptr;
     bool isUnwritten = false, isWritten = false;  ///< on some way
     bool isFirst = false;                         ///< in first iterations nothing wrote it
+    bool isWhole = true;                          ///< nor any other field of the tensor
   };
+  static constexpr uint32_t kWhole = UINT32_MAX;
 
   void note(StepId step, const Access& access, const Contents& contents, bool isFirst) {
-    const Place& place = graph_[access.place];
-    const Variable* tensor = graph_[place.root].variable;
-    bool isWritten = false, isUnwritten = true, isAny = false;
-    for (const Units& units : tensors_.touched(place))
-      for (uint32_t i = 0; i < units.count; ++i) {
-        const Content& content = contents[units.first + i];
-        isAny = true;
-        isWritten |= content.isWritten;
-        isUnwritten &= content.isUnwritten;
-      }
-    if (!isAny || !tensor)
+    const Variable* tensor = graph_[graph_[access.place].root].variable;
+    if (!tensor)
       return;
+    const auto [first, end] = tensors_.of(graph_[access.place].root);
+    const bool isWhole = !tensors_.hasFields(graph_[access.place].root) ||
+                         std::none_of(contents.begin() + first, contents.begin() + end,
+                                      [](const Content& content) { return content.isWritten; });
     const Expr* origin = access.origin ? access.origin : graph_[step].origin;
-    if (isFirst) {
-      auto found = findings_.find(step);
-      if (found != findings_.end() && found->second.tensor == tensor)
-        found->second.isFirst |= isUnwritten && !isWritten;
-      return;
+    for (const Part& part : tensors_.touched(access.place)) {
+      bool isWritten = false, isUnwritten = true;
+      for (uint32_t unit : part.units) {
+        isWritten |= contents[unit].isWritten;
+        isUnwritten &= contents[unit].isUnwritten;
+      }
+      const std::pair key(step, part.units.front());
+      if (isFirst) {
+        if (const auto found = findings_.find(key); found != findings_.end())
+          found->second.isFirst |= isUnwritten && !isWritten;
+      } else if (isUnwritten || isWritten) {
+        Finding& finding = findings_.try_emplace(key, Finding{tensor, access.place, origin}).first->second;
+        finding.isUnwritten |= isUnwritten;
+        finding.isWritten |= isWritten;
+        finding.isWhole &= isWhole;
+      }
     }
-    if (!isUnwritten && !isWritten)
-      return;
-    Finding& finding = findings_.try_emplace(step, Finding{tensor, origin}).first->second;
-    if (finding.tensor != tensor && !finding.isUnwritten)
-      finding = {tensor, origin};
-    if (finding.tensor != tensor)
-      return;
-    finding.isUnwritten |= isUnwritten;
-    finding.isWritten |= isWritten;
+  }
+
+  bool isCertain(StepId step, const Finding& finding) const {
+    return !finding.isWritten || (finding.isFirst && isAlwaysReached(step));
+  }
+
+  /// One finding for a tensor of which nothing is written, else one for a field and for a read.
+  bool isNew(uint32_t unit, const Finding& finding) {
+    const uint32_t field = finding.isWhole ? kWhole : tensors_.fieldOf(graph_[finding.place].root, unit);
+    return !reported_.contains({finding.tensor, kWhole}) && reported_.insert({finding.tensor, field}).second &&
+           reads_.insert({finding.tensor, finding.origin}).second;
   }
 
   /// Nothing but loops decides whether the first iteration gets there.
@@ -345,12 +355,12 @@ private:
     return structure_.postDominates(at, BlockId{0});
   }
 
-  void report(const Variable& tensor, const Expr& read, bool isCertain) {
-    auto builder = isCertain
-                       ? sink_.error("E0525", read.range,
-                                     base::concat("`", tensor.name, "` is read here, but nothing has written it yet"))
-                       : sink_.warning("W0525", read.range,
-                                       base::concat("`", tensor.name, "` may be read here before it is written"));
+  void report(const Finding& finding, bool isCertain) {
+    const Variable& tensor = *finding.tensor;
+    const std::string name = finding.isWhole ? "`" + tensor.name + "`" : graph_.describe(finding.place);
+    const source::SourceRange at = finding.origin->range;
+    auto builder = isCertain ? sink_.error("E0525", at, name + " is read here, but nothing has written it yet")
+                             : sink_.warning("W0525", at, name + " may be read here before it is written");
     builder.primary("read here");
     builder.label(tensor.range, "declared here without a value");
     const bool isShared = tensor.type->isTensor() && tensor.type->space == Space::Shared && !tensor.type->isValue;
@@ -365,8 +375,9 @@ private:
   const Structure& structure_;
   const Tensors& tensors_;
   diag::DiagnosticSink& sink_;
-  std::map<StepId, Finding> findings_;
-  std::set<const Variable*> reported_;
+  std::map<std::pair<StepId, uint32_t>, Finding> findings_;  ///< by the first entry that is read, too
+  std::set<std::pair<const Variable*, uint32_t>> reported_;
+  std::set<std::pair<const Variable*, const Expr*>> reads_;
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ private:
         const Pair::Coordinate& coordinate = pair_.coordinates()[i];
         if (!isMeaningful(coordinate, point))
           continue;
-        if (byDigits ? !differByDigits(coordinate, point)
+        if (byDigits ? !differByDigits(coordinate, point) && !differByRemainder(coordinate, point)
                      : !values_.areNeverEqual(coordinate.first, coordinate.second, point))
           continue;
         wasSplit = wasSplit || axis > 0 || byDigits;
@@ -135,6 +135,21 @@ private:
     };
     const Interval range = values_.range(mask, point);
     return (range.low > 0 || range.high < 0) && isClear(x) && isClear(y);
+  }
+
+  /// x % n and y % n differ where x and y do, if these are less than n apart.
+  bool differByRemainder(const Pair::Coordinate& coordinate, PointId point) {
+    NodeTable& nodes = pair_.nodes();
+    const auto isRest = [&](ValueId value) { return nodes[value].kind == NodeKind::Op && nodes[value].op == Op::Rem; };
+    const auto [first, second, divisor] = coordinate;
+    if (divisor != kNoValue || !isRest(first) || !isRest(second) || nodes.operand(first, 1) != nodes.operand(second, 1))
+      return false;
+    const auto apart = Polynomial::sum(values_.integer(nodes.operand(first, 0), point),
+                                       values_.integer(nodes.operand(second, 0), point), -1);
+    unsigned budget = 8;
+    zeros_.clear();
+    return apart && isBelow(*apart, values_.integer(nodes.operand(first, 1), point), point) &&
+           isNeverZero(*apart, point, budget);
   }
 
   bool differByDigits(const Pair::Coordinate& coordinate, PointId point) {

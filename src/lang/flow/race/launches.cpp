@@ -155,8 +155,6 @@ std::string SampleLaunch::describe(const Function& kernel) const {
 
 std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vector<BlockShape>& shapes, size_t limit) {
   std::vector<SampleLaunch> result;
-  if (!kernel.kernel || kernel.kernel->gridKind == GridKind::WholeTensor)
-    return result;
   static constexpr std::array<int64_t, 11> kSizes = {1, 2, 3, 5, 8, 32, 33, 64, 130, 257, 600};
   SampleLaunch base;
   base.dims.resize(kernel.dims.size());

@@ -24,7 +24,7 @@ struct SampleLaunch {
 };
 
 /// Launches with extents from a few small numbers, smaller ones first, at most `limit`. `shapes`: blocks that the kernel is launched with where it
-/// has none of its own. None of a whole-tensor kernel, or where sizes follow from what only a run knows.
+/// has none of its own. One thread of a whole-tensor kernel. None where sizes follow from what only a run knows.
 std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vector<BlockShape>& shapes, size_t limit);
 
 /// A size of a launch as written: numbers, extents and arithmetic of them; nothing where it depends on anything else.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lang/flow/race/bit_maps.h"
+
 namespace vortex::lang::flow {
 namespace {
 
@@ -318,6 +320,8 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
     if (const std::vector<__int128>& list = view_.values.listOf(phi); !list.empty())
       lists_[indexOf(made)] = list;
   }
+  if (isHeader)
+    addExchanged(env, phi, made, depth);
   return made;
 }
 
@@ -418,11 +422,15 @@ void Pair::addElementPath(const Place& a, const Place& b) {
   }
 }
 
-/// x ^ m and y ^ m differ where x and y do.
+/// x ^ m and y ^ m differ where x and y do, and so do other numbers made of their bits.
 void Pair::addUnmasked() {
   NodeTable& nodes = view_.nodes;
   for (size_t i = 0; i < coordinates_.size() && coordinates_.size() < 16; ++i) {
     const auto [first, second, divisor] = coordinates_[i];
+    for (const auto& [x, y] : equalByBits(nodes, first, second))
+      if (std::none_of(coordinates_.begin(), coordinates_.end(),
+                       [&, x = x, y = y](const Coordinate& each) { return each.first == x && each.second == y; }))
+        coordinates_.push_back({x, y, divisor});
     const auto isXor = [&](ValueId value) { return nodes[value].kind == NodeKind::Op && nodes[value].op == Op::Xor; };
     if (!isXor(first) || !isXor(second))
       continue;

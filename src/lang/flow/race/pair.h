@@ -84,6 +84,7 @@ private:
   ValueId cloneLeaf(Env& env, ValueId leaf, LoopId loop);
   ValueId cloneCarried(Env& env, ValueId phi, bool isNext, unsigned depth);
   ValueId clonePhi(Env& env, ValueId phi, unsigned depth);
+  void addExchanged(Env& env, ValueId phi, ValueId made, unsigned depth);
   ValueId ownInduction(Env& env, ValueId phi, unsigned depth);
   ValueId ownCounter(Env& env, ValueId phi, unsigned depth);
   void assumeInRange(Env& env, const Counter& counter, ValueId value, unsigned depth);

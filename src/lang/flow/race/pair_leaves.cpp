@@ -40,6 +40,47 @@ void Pair::dropUnrelated() {
   std::erase_if(origins_, [&](const auto& entry) { return !related.contains(ValueId{entry.first}); });
 }
 
+/// What two variables of a loop begin with that are exchanged in every iteration: `let t = a`, `a = b`, `b = t`. Their sum stays what it was.
+static std::optional<std::pair<__int128, __int128>> exchanged(const Graph& graph, ValueId a, ValueId b) {
+  const NodeTable& nodes = graph.values;
+  const BlockId block = nodes.phiBlock(a);
+  std::optional<std::pair<__int128, __int128>> begin;
+  for (size_t i = 0; i < graph[block].predecessors.size(); ++i) {
+    const ValueId x = nodes.resolved(nodes.phiOperands(a)[i]), y = nodes.resolved(nodes.phiOperands(b)[i]);
+    if (graph.isInside(graph[block].predecessors[i], graph[block].loop)) {
+      if (x != b || y != a)
+        return std::nullopt;
+    } else if (begin || !nodes.isConstant(x) || !nodes.isConstant(y)) {
+      return std::nullopt;
+    } else {
+      begin.emplace(nodes[x].constant(), nodes[y].constant());
+    }
+  }
+  return begin;
+}
+
+/// `made` stands for the phi of a loop's header: what it and the one that it is exchanged with are together.
+void Pair::addExchanged(Env& env, ValueId phi, ValueId made, unsigned depth) {
+  NodeTable& nodes = view_.nodes;
+  env.known[indexOf(phi)] = made;
+  for (ValueId each : view_.graph[nodes.phiBlock(phi)].phis) {
+    const ValueId other = nodes.resolved(each);
+    if (other == phi || nodes[other].kind != NodeKind::Phi || nodes.phiBlock(other) != nodes.phiBlock(phi))
+      continue;
+    const auto begin = exchanged(view_.graph, phi, other);
+    if (!begin)
+      continue;
+    const auto [low, high] = std::minmax(begin->first, begin->second);
+    const MachineType type = nodes.type(made);
+    assume(nodes.op(Op::Le, kBool, nodes.constant(type, low), made));
+    assume(nodes.op(Op::Le, kBool, made, nodes.constant(type, high)));
+    const ValueId partner = clone(env, other, depth);
+    const auto rest = Polynomial::sum(Polynomial::constant(low + high), Polynomial::leaf(partner), -1);
+    if (rest && indexOf(other) < indexOf(phi) && nodes[partner].kind != NodeKind::Op && !nodes.isConstant(partner))
+      definitions_.push_back({made, *rest});
+  }
+}
+
 std::vector<__int128> Pair::key() const {
   std::vector<__int128> key = {static_cast<int>(scope_), areApart_, contradicts_, mayBeSame_};
   for (const Coordinate& coordinate : coordinates_)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "diag/diagnostic.h"
 #include "lang/flow/launch_shapes.h"
@@ -39,6 +40,9 @@ std::vector<LaunchLimit> launchLimits(const Graph& graph, const RaceReport& repo
 
 /// Subscripts whose accesses were all proven free, in every launch that gives neither another block nor another grid than the program does.
 std::set<const Expr*> raceFreeAccesses(const Graph& graph, const RaceReport& report);
+
+/// What `@unchecked(races)` covers.
+std::set<const Expr*> quietParts(const Graph& graph);
 
 /// Reports what is found, a finding per pair of source places.
 void reportRaces(const Graph& graph, const RaceReport& report, RacePolicy policy, diag::DiagnosticSink& sink);

@@ -124,13 +124,13 @@ void collect(const Expr& expr, bool isQuiet, std::set<const Expr*>& quiet) {
       collect(*arg, isQuiet, quiet);
 }
 
+}  // namespace
+
 std::set<const Expr*> quietParts(const Graph& graph) {
   std::set<const Expr*> quiet;
   collect(*graph.function->body, graph.function->kernel->uncheckedRaces, quiet);
   return quiet;
 }
-
-}  // namespace
 
 std::vector<LaunchLimit> launchLimits(const Graph& graph, const RaceReport& report) {
   std::optional<int64_t> tickets;

@@ -61,6 +61,8 @@ public:
           addProduct(product.factors);
     }
     for (size_t i = 0; i < scalars.size(); ++i) {
+      if (nodes_.type(scalars[i]) == kUsize && goesRound())
+        addProduct({scalars[i]});
       for (ValueId extent : extents)
         addProduct({extent, scalars[i]});
       for (size_t j = i; j < scalars.size(); ++j)
@@ -70,6 +72,14 @@ public:
   }
 
 private:
+  /// A subscript is a remainder: of a sum that must not wrap.
+  bool goesRound() const {
+    const auto& coordinates = pair_.coordinates();
+    return std::any_of(coordinates.begin(), coordinates.end(), [&](const Pair::Coordinate& each) {
+      return nodes_[each.first].kind == NodeKind::Op && nodes_[each.first].op == Op::Rem;
+    });
+  }
+
   bool isOfMemory(ValueId leaf) const {
     const auto origin = pair_.leaves().find(indexOf(leaf));
     const ValueId value = origin == pair_.leaves().end() ? leaf : origin->second;

@@ -4,116 +4,10 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "lang/flow/race/evaluator.h"
 
 namespace vortex::lang::flow {
 namespace {
-
-using Number = std::optional<__int128>;
-using Axes = std::array<int64_t, 3>;
-
-/// Where a thread is and what it knows.
-class Evaluator {
-public:
-  Evaluator(const Graph& graph, const SampleLaunch& launch) : graph_(graph), launch_(launch) {
-    known_.resize(graph.values.size());
-  }
-
-  void start(const Axes& block, const Axes& thread) {
-    block_ = block;
-    thread_ = thread;
-    std::fill(known_.begin(), known_.end(), Cell{});
-    age_ = 1;
-  }
-
-  /// Of a phi, or of what a step made.
-  void set(ValueId value, Number number) {
-    Cell& cell = known_[indexOf(value)];
-    const bool isNews = cell.isSet ? cell.number != number : number.has_value();  // else computed values stay
-    age_ += isNews;
-    cell = {number, age_, true};
-  }
-
-  Number operator()(ValueId value) { return evaluate(graph_.values.resolved(value), 0); }
-  const Axes& thread() const { return thread_; }
-  const Axes& block() const { return block_; }
-
-private:
-  struct Cell {
-    Number number;
-    uint64_t age = 0;
-    bool isSet = false;  ///< by set: stays until it is set again
-  };
-
-  Number evaluate(ValueId value, unsigned depth) {
-    if (indexOf(value) >= known_.size())
-      return std::nullopt;
-    Cell& cell = known_[indexOf(value)];
-    if (cell.isSet || cell.age == age_)
-      return cell.number;
-    const Number number = depth < 2000 ? compute(value, depth + 1) : std::nullopt;
-    known_[indexOf(value)].number = number;
-    known_[indexOf(value)].age = age_;
-    return number;
-  }
-
-  Number compute(ValueId value, unsigned depth) {
-    const Node& node = graph_.values[value];
-    switch (node.kind) {
-    case NodeKind::Constant: return node.constant();
-    case NodeKind::Extent:
-      if (node.number() < launch_.dims.size() && launch_.dims[node.number()])
-        return *launch_.dims[node.number()];
-      return std::nullopt;
-    case NodeKind::Position: return position(node);
-    case NodeKind::Convert:
-      if (const Number of = evaluate(graph_.values.operand(value, 0), depth))
-        return node.type.wrap(*of);
-      return std::nullopt;
-    case NodeKind::Op: return operation(node, value, depth);
-    case NodeKind::Argument:
-    case NodeKind::Phi:
-    case NodeKind::Load:
-    case NodeKind::Ticket:
-    case NodeKind::Unknown: return std::nullopt;
-    }
-    VORTEX_UNREACHABLE();
-  }
-
-  Number operation(const Node& node, ValueId value, unsigned depth) {
-    const Number a = evaluate(graph_.values.operand(value, 0), depth);
-    if (node.op == Op::Select)
-      return a ? evaluate(graph_.values.operand(value, *a != 0 ? 1 : 2), depth) : std::nullopt;
-    const Number b = evaluate(graph_.values.operand(value, 1), depth);
-    if (node.type == kBool && (node.op == Op::And || node.op == Op::Or)) {
-      const __int128 decides = node.op == Op::Or;
-      if ((a && *a == decides) || (b && *b == decides))
-        return decides;
-    }
-    return a && b ? Number(applyOp(node.op, node.type, *a, *b)) : std::nullopt;
-  }
-
-  Number position(const Node& node) const {
-    const uint32_t axis = node.axis();
-    const int64_t linear = thread_[0] + launch_.block[0] * (thread_[1] + launch_.block[1] * thread_[2]);
-    switch (node.position()) {
-    case PositionKind::ThreadId: return thread_[axis];
-    case PositionKind::ThreadLocalId: return linear;
-    case PositionKind::ThreadGlobalId: return block_[axis] * launch_.block[axis] + thread_[axis];
-    case PositionKind::BlockId: return block_[axis];
-    case PositionKind::BlockDim: return launch_.block[axis];
-    case PositionKind::GridDim: return launch_.grid[axis];
-    case PositionKind::WarpId: return linear / 32;
-    case PositionKind::LaneId: return linear % 32;
-    }
-    VORTEX_UNREACHABLE();
-  }
-
-  const Graph& graph_;
-  const SampleLaunch& launch_;
-  Axes block_{}, thread_{};
-  std::vector<Cell> known_;
-  uint64_t age_ = 0;
-};
 
 /// One access of an element that happened.
 struct Touch {
@@ -143,9 +37,10 @@ bool startsWith(const std::vector<uint32_t>& longer, const std::vector<uint32_t>
 
 class Walk {
 public:
-  Walk(const Graph& graph, const SampleLaunch& launch, const std::vector<bool>& wanted, uint64_t& budget,
+  /// `loop`: its iterations are the threads of one that walks.
+  Walk(const Graph& graph, const SampleLaunch& launch, LoopId loop, const std::vector<bool>& wanted, uint64_t& budget,
        Meetings& meetings)
-      : graph_(graph), launch_(launch), wanted_(wanted), evaluate_(graph, launch), budget_(budget),
+      : graph_(graph), launch_(launch), loop_(loop), wanted_(wanted), evaluate_(graph, launch), budget_(budget),
         meetings_(meetings) {
     for (uint32_t s = 0; s < graph.stepCount(); ++s) {
       const ValueId value = graph[StepId{s}].value;
@@ -185,6 +80,8 @@ private:
 
   void enter(BlockId from, BlockId to) {
     const Block& block = graph_[to];
+    if (loop_ != kNoLoop && graph_[loop_].header == to)
+      enterIteration(graph_.isInside(from, loop_));
     const auto edge = static_cast<size_t>(std::find(block.predecessors.begin(), block.predecessors.end(), from) -
                                           block.predecessors.begin());
     std::vector<Number> numbers;
@@ -192,6 +89,12 @@ private:
       numbers.push_back(evaluate_(graph_.values.phiOperands(phi)[edge]));
     for (size_t i = 0; i < numbers.size(); ++i)
       evaluate_.set(block.phis[i], numbers[i]);
+  }
+
+  void enterIteration(bool isNext) {
+    linear_ = isNext ? linear_ + 1 : 0;
+    if (!isNext)
+      touchedInBlock_.clear();
   }
 
   /// The successor to go on with; nothing where the thread ends.
@@ -246,6 +149,9 @@ private:
     const Storage storage = place.storage;
     if (place.isUnknown() || !isSharedStorage(storage) || (storage == Storage::Constant))
       return;
+    const LoopId declaredIn = graph_[place.root].loop;
+    if (loop_ != kNoLoop && declaredIn != kNoLoop && graph_.isInside(declaredIn, loop_))
+      return;  // each iteration has its own
     // A copy waits for earlier accesses of its destination by itself; who reads it too early is told by the check of copies.
     if (step.kind == StepKind::Stage && access.mode == AccessMode::Write)
       return;
@@ -259,7 +165,14 @@ private:
     touch.warpEpoch = warpEpoch_;
     touch.writes = access.mode != AccessMode::Read && !isAtomicLoad(step);
     touch.isAtomic = access.mode == AccessMode::Update;
-    touch.isBlockCode = step.level == Level::Block || step.kind == StepKind::Stage || step.kind == StepKind::Tile;
+    touch.isBlockCode =
+        loop_ == kNoLoop && (step.level == Level::Block || step.kind == StepKind::Stage || step.kind == StepKind::Tile);
+    if (loop_ != kNoLoop) {
+      const Number counter = evaluate_(graph_[loop_].counter->value);
+      if (!counter || *counter < INT64_MIN || *counter > INT64_MAX)
+        return;
+      touch.thread = {static_cast<int64_t>(*counter), 0, 0};
+    }
     touch.isShared = storage == Storage::Shared;
     visit(place, touch);
   }
@@ -377,7 +290,7 @@ private:
       key[epoch] = touch.epoch;
       record(touchedInBlock_[key], key, first, touch);
       key[epoch] = kAnyEpoch;
-      if (!touch.isShared)
+      if (!touch.isShared && loop_ == kNoLoop)
         record(touched_[key], key, first, touch);
     }
   }
@@ -430,27 +343,41 @@ private:
                launch_.describe(*graph_.function)};
   }
 
+  /// "`parts[1].mass[4]`": what leads to the tensor stands in the key before the epoch, what is taken of its element in the touch.
   std::string element(const Touch& touch, const std::vector<int64_t>& key, size_t firstIndex) const {
     const Local& root = graph_.locals[static_cast<size_t>(key[0])];
+    std::string name = root.variable ? root.variable->name : "the result";
+    Type type = stripRef(root.type);
+    for (size_t i = 1; i + 1 < firstIndex; ++i)
+      name += part(type, key[i]);
     std::vector<std::string> indices;
     for (size_t i = firstIndex; i < key.size(); ++i)
       indices.push_back(std::to_string(key[i]));
-    std::string name = root.variable ? root.variable->name : "the result";
-    for (const Access& access : graph_.accessesOf(graph_[touch.step]))
-      if (graph_[access.place].root == LocalId{static_cast<uint32_t>(key[0])})
-        for (const Projection& projection : graph_[access.place].path) {
-          if (projection.kind != ProjectionKind::Field || !root.variable)
-            break;
-          const Type type = stripRef(root.type);
-          if (type->kind == TypeKind::Struct && projection.field < type->decl->fields.size())
-            name += "." + type->decl->fields[projection.field];
-          break;
-        }
-    return "`" + name + "[" + base::join(indices, ", ") + "]`";
+    name += "[" + base::join(indices, ", ") + "]";
+    type = type && type->isTensor() ? stripRef(type->elem) : nullptr;
+    for (uint32_t field : touch.fields)
+      name += part(type, field);
+    return "`" + name + "`";
+  }
+
+  /// A field or an element; `type` becomes its type.
+  static std::string part(Type& type, int64_t number) {
+    const Type of = type;
+    const auto index = static_cast<size_t>(number);
+    const bool isArray = !of || of->kind == TypeKind::Array;
+    type = !of                        ? nullptr
+           : isArray                  ? stripRef(of->elem)
+           : index < of->elems.size() ? stripRef(of->elems[index])
+                                      : nullptr;
+    if (isArray)
+      return base::concat("[", number, "]");
+    const bool isNamed = of->kind == TypeKind::Struct && index < of->decl->fields.size();
+    return base::concat(".", isNamed ? of->decl->fields[index] : std::to_string(number));
   }
 
   const Graph& graph_;
   const SampleLaunch& launch_;
+  const LoopId loop_;
   const std::vector<bool>& wanted_;
   Evaluator evaluate_;
   std::vector<ValueId> made_;  ///< by each step
@@ -481,7 +408,14 @@ bool isOfBlockScope(const Step& step) {
 
 void walkLaunch(const Graph& graph, const SampleLaunch& launch, const std::vector<bool>& wanted, uint64_t& budget,
                 Meetings& meetings) {
-  Walk(graph, launch, wanted, budget, meetings).run();
+  Walk(graph, launch, kNoLoop, wanted, budget, meetings).run();
+}
+
+void walkIterations(const Graph& graph, const SampleLaunch& launch, LoopId loop, uint64_t& budget, Meetings& meetings) {
+  std::vector<bool> wanted(graph.stepCount());
+  for (uint32_t s = 0; s < graph.stepCount(); ++s)
+    wanted[s] = graph.isInside(graph.blockOf(StepId{s}), loop);
+  Walk(graph, launch, loop, wanted, budget, meetings).run();
 }
 
 }  // namespace vortex::lang::flow

@@ -27,6 +27,10 @@ using Meetings = std::map<std::pair<StepId, StepId>, Meeting>;
 void walkLaunch(const Graph& graph, const SampleLaunch& launch, const std::vector<bool>& wanted, uint64_t& budget,
                 Meetings& meetings);
 
+/// The same of iterations of a loop with a counter, in a kernel that one thread walks: what two of them touch between one entry of the loop and the
+/// next. Numbers of threads are those of the counter.
+void walkIterations(const Graph& graph, const SampleLaunch& launch, LoopId loop, uint64_t& budget, Meetings& meetings);
+
 bool isAtomicLoad(const Step& step);
 /// The scope of an atomic access covers the threads of one block only.
 bool isOfBlockScope(const Step& step);

@@ -69,6 +69,15 @@ struct BodyState {
   std::map<uint32_t, Type> inferred;              ///< by the position of the variable's name
   /// Totals of `fold` that start as a plain number, by the position of the name: is the number written with a fraction?
   std::map<uint32_t, bool> totals;
+  /// A number in a list of tuples: the position of the list, and which of a tuple's parts; none: the whole tuple.
+  struct Listed {
+    uint32_t list = 0;
+    std::optional<uint32_t> part;
+    auto operator<=>(const Listed&) const = default;
+  };
+  std::map<Listed, Type> plainParts;              ///< all numbers there are plain, and of this type so far
+  std::map<Listed, Type> inferredParts;           ///< what uses have made of them
+  std::map<const Variable*, Listed> listedNames;  ///< lists of tuples, their tuples and parts of these, by name
   bool restart = false;
   /// Accumulators declared as fragments, by the position of the variable's name; found by a product, then checked again.
   struct Fragment {

@@ -75,6 +75,8 @@ static void resetBody(BodyState& body) {
   body.defaulted.clear();
   body.walked.clear();
   body.totals.clear();
+  body.plainParts.clear();
+  body.listedNames.clear();
   body.pendingDims.clear();
   body.beforeLet = nullptr;
   body.function->extentVariables.clear();

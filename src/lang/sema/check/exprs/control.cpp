@@ -4,6 +4,7 @@
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/literals.h"
 #include "lang/sema/check/exprs/statements.h"
+#include "lang/sema/check/exprs/tuple_lists.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/session.h"
@@ -356,6 +357,7 @@ Expr* checkFor(BodyState& body, const syn::ForExpr* expr) {
     } else {
       out->variable = loopVariable(body, valuePattern, elem, bindings);
       learnLoopVariable(body, out->variable, over, walkedOver);
+      noteTupleList(body, valuePattern, walkedOver, over);
       if (enumerated)
         out->indexVariable = loopVariable(body, pair->elems[1], usize(body), bindings);
     }

@@ -1,6 +1,7 @@
 // Implicit conversions (language.md §3) and the errors when there is none.
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
+#include "lang/sema/check/exprs/tuple_lists.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/session.h"
 #include "lang/sema/check/traits/bounds.h"
@@ -93,6 +94,8 @@ bool learnType(BodyState& body, Expr* expr, Type to, uint32_t depth) {
     return learnType(body, expr->args[0], to, depth + 1) || learnType(body, expr->args[1], to, depth + 1);
   if (expr->kind == ExprKind::Unary || expr->kind == ExprKind::Deref || expr->kind == ExprKind::Ref)
     return learnType(body, expr->args[0], to, depth + 1);
+  if (isNumber && learnPart(body, expr, to))
+    return true;
   if (expr->kind == ExprKind::Element && isNumber)
     return expr->args[0]->kind == ExprKind::Var && learnElement(body, expr->args[0]->variable, to);
   if (auto found = expr->kind == ExprKind::Var && isNumber ? body.walked.find(expr->variable) : body.walked.end();
@@ -145,8 +148,11 @@ static bool learnWalked(BodyState& body, const Variable* variable, Type to) {
 }
 
 bool mayAccumulateIn(Type elem, Type sum) {
-  if (elem->kind != TypeKind::Scalar || sum->kind != TypeKind::Scalar ||
-      bitWidth(sum->scalar) <= bitWidth(elem->scalar))
+  if (elem->kind != TypeKind::Scalar || sum->kind != TypeKind::Scalar)
+    return false;
+  if (elem->param || sum->param)  // of a generic definition: instances know how wide it is
+    return elem != sum && elem->scalar != Scalar::Bool && sum->scalar != Scalar::Bool;
+  if (bitWidth(sum->scalar) <= bitWidth(elem->scalar))
     return false;
   if (isFloat(elem->scalar) || isFloat(sum->scalar))
     return isFloat(elem->scalar) && isFloat(sum->scalar);

@@ -4,6 +4,7 @@
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/literals.h"
 #include "lang/sema/check/exprs/statements.h"
+#include "lang/sema/check/exprs/tuple_lists.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/names/names.h"
@@ -239,7 +240,11 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
     if (!stmt->type && !stmt->isVar)
       takeLearned(body, stmt->pattern, stmt->init, init);
     bindPattern(body, stmt->pattern, init, stmt->isVar, out);
-    return stmt->type || stmt->isVar ? void() : noteLiterals(body, stmt->pattern, stmt->init, *whole);
+    if (!stmt->type && !stmt->isVar)
+      noteLiterals(body, stmt->pattern, stmt->init, *whole);
+    if (!stmt->type)
+      noteTupleList(body, stmt->pattern, stmt->init, whole);
+    return;
   }
   Variable* variable = newVariable(body, namePattern->name.text, type, namePattern->name.range, stmt->isVar);
   variable->isResultStorage = isResult;
@@ -267,6 +272,8 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
   if (isDefault && ((mayLearn && isUntyped(body, stmt->init)) || (type->kind == TypeKind::Vec && isError(type->elem)) ||
                     isUntypedList(body, stmt->init)))
     body.defaulted.insert(variable);
+  if (init && !stmt->type)
+    noteTupleList(body, stmt->pattern, stmt->init, init);
   Expr* let = make(body, ExprKind::Let, body.types.unit(), stmt->range);
   let->variable = variable;
   if (init)

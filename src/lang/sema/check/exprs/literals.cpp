@@ -4,6 +4,7 @@
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/index.h"
+#include "lang/sema/check/exprs/tuple_lists.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/names/names.h"
@@ -278,6 +279,8 @@ Expr* checkArray(BodyState& body, const syn::ArrayExpr* expr, Type expected) {
     return checkRepeat(body, expr, expected);
   Type elemType =
       expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
+  if (Expr* tuples = elemType ? nullptr : checkTupleList(body, expr))
+    return tuples;
   std::vector<Expr*> elems(expr->elems.size());
   // The first element with a type of its own decides for the numbers around it.
   if (!elemType)

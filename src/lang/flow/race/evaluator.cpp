@@ -1,0 +1,85 @@
+#include "lang/flow/race/evaluator.h"
+
+#include <algorithm>
+
+namespace vortex::lang::flow {
+
+void Evaluator::start(const Axes& block, const Axes& thread) {
+  block_ = block;
+  thread_ = thread;
+  std::fill(known_.begin(), known_.end(), Cell{});
+  age_ = 1;
+}
+
+void Evaluator::set(ValueId value, Number number) {
+  Cell& cell = known_[indexOf(value)];
+  const bool isNews = cell.isSet ? cell.number != number : number.has_value();  // else computed values stay
+  age_ += isNews;
+  cell = {number, age_, true};
+}
+
+Number Evaluator::evaluate(ValueId value, unsigned depth) {
+  if (indexOf(value) >= known_.size())
+    return std::nullopt;
+  Cell& cell = known_[indexOf(value)];
+  if (cell.isSet || cell.age == age_)
+    return cell.number;
+  const Number number = depth < 2000 ? compute(value, depth + 1) : std::nullopt;
+  known_[indexOf(value)].number = number;
+  known_[indexOf(value)].age = age_;
+  return number;
+}
+
+Number Evaluator::compute(ValueId value, unsigned depth) {
+  const Node& node = graph_.values[value];
+  switch (node.kind) {
+  case NodeKind::Constant: return node.constant();
+  case NodeKind::Extent:
+    if (node.number() < launch_.dims.size() && launch_.dims[node.number()])
+      return *launch_.dims[node.number()];
+    return std::nullopt;
+  case NodeKind::Position: return position(node);
+  case NodeKind::Convert:
+    if (const Number of = evaluate(graph_.values.operand(value, 0), depth))
+      return node.type.wrap(*of);
+    return std::nullopt;
+  case NodeKind::Op: return operation(node, value, depth);
+  case NodeKind::Argument:
+  case NodeKind::Phi:
+  case NodeKind::Load:
+  case NodeKind::Ticket:
+  case NodeKind::Unknown: return std::nullopt;
+  }
+  VORTEX_UNREACHABLE();
+}
+
+Number Evaluator::operation(const Node& node, ValueId value, unsigned depth) {
+  const Number a = evaluate(graph_.values.operand(value, 0), depth);
+  if (node.op == Op::Select)
+    return a ? evaluate(graph_.values.operand(value, *a != 0 ? 1 : 2), depth) : std::nullopt;
+  const Number b = evaluate(graph_.values.operand(value, 1), depth);
+  if (node.type == kBool && (node.op == Op::And || node.op == Op::Or)) {
+    const __int128 decides = node.op == Op::Or;
+    if ((a && *a == decides) || (b && *b == decides))
+      return decides;
+  }
+  return a && b ? Number(applyOp(node.op, node.type, *a, *b)) : std::nullopt;
+}
+
+Number Evaluator::position(const Node& node) const {
+  const uint32_t axis = node.axis();
+  const int64_t linear = thread_[0] + launch_.block[0] * (thread_[1] + launch_.block[1] * thread_[2]);
+  switch (node.position()) {
+  case PositionKind::ThreadId: return thread_[axis];
+  case PositionKind::ThreadLocalId: return linear;
+  case PositionKind::ThreadGlobalId: return block_[axis] * launch_.block[axis] + thread_[axis];
+  case PositionKind::BlockId: return block_[axis];
+  case PositionKind::BlockDim: return launch_.block[axis];
+  case PositionKind::GridDim: return launch_.grid[axis];
+  case PositionKind::WarpId: return linear / 32;
+  case PositionKind::LaneId: return linear % 32;
+  }
+  VORTEX_UNREACHABLE();
+}
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,45 @@
+// What one thread of a launch computes, as machine integers.
+#pragma once
+
+#include "lang/flow/graph/graph.h"
+#include "lang/flow/race/launches.h"
+
+namespace vortex::lang::flow {
+
+using Number = std::optional<__int128>;
+using Axes = std::array<int64_t, 3>;
+
+/// Where a thread is and what it knows. What memory and arguments hold is not known.
+class Evaluator {
+public:
+  Evaluator(const Graph& graph, const SampleLaunch& launch) : graph_(graph), launch_(launch) {
+    known_.resize(graph.values.size());
+  }
+
+  void start(const Axes& block, const Axes& thread);
+  /// Of a phi, or of what a step made.
+  void set(ValueId value, Number number);
+  Number operator()(ValueId value) { return evaluate(graph_.values.resolved(value), 0); }
+  const Axes& thread() const { return thread_; }
+  const Axes& block() const { return block_; }
+
+private:
+  struct Cell {
+    Number number;
+    uint64_t age = 0;
+    bool isSet = false;  ///< by set: stays until it is set again
+  };
+
+  Number evaluate(ValueId value, unsigned depth);
+  Number compute(ValueId value, unsigned depth);
+  Number operation(const Node& node, ValueId value, unsigned depth);
+  Number position(const Node& node) const;
+
+  const Graph& graph_;
+  const SampleLaunch& launch_;
+  Axes block_{}, thread_{};
+  std::vector<Cell> known_;
+  uint64_t age_ = 0;
+};
+
+}  // namespace vortex::lang::flow
