@@ -76,18 +76,19 @@ def streams(code):
 
 
 WIDTHS = 3  # operands up to 64, 128 and 256 wide
+WHOLE = WIDTHS + 1  # before them, of the narrowest ones in blocks of three consumers
 
 
 def with_all_keys(phases):
     """Those whose blocks have all keys. Before them stand the blocks that have pieces: of rows of queries, and of heads where these share keys."""
     phases = list(phases)
-    assert len(phases) in (2 * WIDTHS, 3 * WIDTHS)
-    return phases[-WIDTHS:]
+    assert len(phases) in (WIDTHS + WHOLE, 2 * WIDTHS + WHOLE)
+    return phases[-WHOLE:]
 
 
 def check_assembly(folder, code):
     """Of the streams only: the assembler takes them without spills and without putting matrix instructions one after another. Blocks with pieces may spill
-    some registers of the widest operands."""
+    some registers of the widest operands, those of three consumers a few of their 160."""
     if not shutil.which("ptxas"):
         return
     parts = re.split(r"(?=^(?:\t*//[^\n]*\n)?\.visible \.entry )", code, flags=re.MULTILINE)
@@ -96,11 +97,11 @@ def check_assembly(folder, code):
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     entries = re.split(r"Compiling entry function '", done.stderr)[1:]
-    kept = {name for name in with_all_keys(streams(code))}
+    kept = {name for name in with_all_keys(streams(code))[-WIDTHS:]}
     assert len(entries) == len(streams(code))
     for part in entries:
         stores, loads = map(int, re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", part).groups())
-        assert max(stores, loads) <= (0 if part.partition("'")[0] in kept else 96), part
+        assert max(stores, loads) <= (0 if part.partition("'")[0] in kept else 192), part
     assert not set(re.findall(r"C75\d\d", done.stderr)) - {"C7519"}, done.stderr
 
 

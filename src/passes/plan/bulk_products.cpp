@@ -111,8 +111,9 @@ bool BulkProducts::addTurned(ir::TileLoadOp load, unsigned depth) {
 
 /// Whether each element of a turned copy is multiplied often enough.
 ir::SizeAttr BulkProducts::paysToTurn() {
-  // Reading and writing an element of a copy takes as long as some hundred multiplications gain over mma.sync, where operands may lie anyhow.
-  constexpr int64_t kTimes = 1024;
+  // Against mma.sync, where operands may lie anyhow: 128×4096×4096 takes 71 µs instead of 77 in tf32, 18 instead of 20 in i8, 19 instead of 34 in f8, on an
+  // H200.
+  constexpr int64_t kTimes = 128;
   SmallVector<Axis> axes = axes_.of(dot_.getResult());
   ir::SizeAttr all = ir::sizeConstant(dot_.getContext(), 1);
   for (TurnedCopy& turned : turned_) {
@@ -198,7 +199,7 @@ ir::SizeAttr BulkProducts::needs(const Cluster& cluster, ir::DotOp dot) {
 
 //===-- costs -------------------------------------------------------------------------------------------------===//
 
-BulkPlan::Tile BulkProducts::planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile,
+BulkPlan::Tile BulkProducts::planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, int64_t stepCycles,
                                       ir::SizeAttr workers) {
   MLIRContext* context = dot_.getContext();
   auto size = [&](int64_t value) { return ir::sizeConstant(context, value); };
@@ -213,7 +214,7 @@ BulkPlan::Tile BulkProducts::planTile(const Cluster& cluster, const TensorSchedu
   const int64_t bits = elements_.type.getIntOrFloatBitWidth();
   ir::SizeAttr steps = ir::sizeBinary(SizeOp::CeilDiv, depth, size(tile.stepBytes * 8 / bits));
   ir::SizeAttr perTile =
-      ir::sizeBinary(SizeOp::Add, ir::sizeBinary(SizeOp::Mul, steps, size(tile.stepCycles)), size(tile.tileCycles));
+      ir::sizeBinary(SizeOp::Add, ir::sizeBinary(SizeOp::Mul, steps, size(stepCycles)), size(tile.tileCycles));
   ir::SizeAttr waves = ir::sizeBinary(SizeOp::CeilDiv, planned.count, workers);
   planned.cost = ir::sizeBinary(SizeOp::Add, size(tile.startCycles), ir::sizeBinary(SizeOp::Mul, waves, perTile));
   return planned;
@@ -244,8 +245,8 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
       ir::sizeBinary(SizeOp::And, paysToTurn(), ir::sizeBinary(SizeOp::Less, size(schedule_.bulkSide - 1), side));
   const bool needsParts = !elements_.type.isInteger() && elements_.type.getIntOrFloatBitWidth() == 8;
   for (const TensorSchedule::BulkTile& tile : schedule_.bulkTiles)
-    if (!needsParts || tile.addsParts)
-      plan.tiles.push_back(planTile(cluster, tile, workers));
+    if (int64_t cycles = needsParts ? tile.partCycles : tile.stepCycles)
+      plan.tiles.push_back(planTile(cluster, tile, cycles, workers));
   if (plan.tiles.empty())
     return std::nullopt;
   ir::SizeAttr mostTiles = plan.tiles.back().count;

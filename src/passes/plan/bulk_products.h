@@ -47,7 +47,8 @@ private:
   /// depth is innermost in memory, or is made so by a copy. What is stored has the product's axes and follows from it, other tensors and scalars of the launch, element by
   /// element.
   ir::SizeAttr needs(const Cluster& cluster, ir::DotOp dot);
-  BulkPlan::Tile planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, ir::SizeAttr workers);
+  BulkPlan::Tile planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, int64_t stepCycles,
+                          ir::SizeAttr workers);
   bool require(ir::SizeAttr condition);
   bool requireReachable(unsigned argument);
   bool requireWhole(unsigned argument, llvm::ArrayRef<Axis> axes);

@@ -17,6 +17,7 @@ public:
   struct Way {
     llvm::StringRef plan;
     int64_t step;                            ///< elements of the streamed axis per iteration
+    int64_t width, duration;                 ///< of the tile (rules.h)
     llvm::SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
     ir::SizeAttr blocks;
     ir::SizeAttr when;  ///< not zero for launches that are no wider
@@ -35,6 +36,7 @@ public:
   static std::unique_ptr<BulkStreams> find(mlir::ModuleOp module, const TensorSchedule& schedule,
                                            const EntryArguments& arguments);
 
+  void compareRounds(ir::SizeAttr workers);
   /// Adds ways in pieces. `workers`: cores. `addLet`: has launches compute a number.
   void addPieceWays(ir::SizeAttr workers, llvm::function_ref<ir::SizeAttr(ir::SizeAttr)> addLet);
   /// Of those ways: they become arguments.

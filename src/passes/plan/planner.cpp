@@ -15,7 +15,8 @@ class Planner {
 public:
   Planner(ModuleOp module, ir::EntryOp entry, KernelPlan& plan, const TensorSchedule& rules, Workers workers)
       : plan_(plan), rules_(rules), context_(entry.getContext()), sizes_(context_, rules, plan.axes, plan.clusters),
-        arguments_(plan.arguments), products_(rules, plan.axes, plan.clusters, arguments_, plan.temporaries), workers_(workers) {
+        arguments_(plan.arguments), products_(rules, plan.axes, plan.clusters, arguments_, plan.temporaries),
+        workers_(workers) {
     if (llvm::hasSingleElement(module.getOps<ir::KernelOp>()))
       plan_.streams = BulkStreams::find(module, rules, arguments_);
   }
@@ -92,6 +93,8 @@ private:
           if (!ir::constantSize(rows))
             rows = addLet("rows", rows);
     }
+    if (plan_.streams && workers_)
+      plan_.streams->compareRounds(workers_);
     if (plan_.streams)
       plan_.streams->addPieceWays(workers_,
                                   [&](ir::SizeAttr piece) { return letsAreAllowed ? addLet("piece", piece) : piece; });

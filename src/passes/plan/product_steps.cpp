@@ -78,7 +78,6 @@ PhasePlan ProductSteps::turn(const TurnedCopy& copy) {
   phase.blocks = sizes_.blockCount(elements, phase.pieces);
   phase.subject = load;
   phase.copy = copy.copy;
-  phase.isAnyhow = true;
   return phase;
 }
 

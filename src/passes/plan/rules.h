@@ -57,14 +57,15 @@ struct TensorSchedule {
   struct BulkTile {
     int64_t rows = 0, columns = 0;
     std::string plan;
-    int64_t stepBytes = 1;   ///< of the depth per step
-    bool addsParts = false;  ///< has room for sums of a part of the depth beside those of all
-    int64_t stepCycles = 0, tileCycles = 0, startCycles = 0;
+    int64_t stepBytes = 1;  ///< of the depth per step
+    /// `partCycles`: of a step whose sums are added to those before. 0: not for such products.
+    int64_t stepCycles = 0, partCycles = 0, tileCycles = 0, startCycles = 0;
   };
   std::vector<BulkTile> bulkTiles;
-  /// For the same targets: rows and chunks of block tiles of online softmax between two products, whose operands have rows of at most `width` elements. Narrowest first.
+  /// For the same targets: rows and chunks of block tiles of online softmax between two products, whose operands have rows of at most `width` elements. Narrowest first, of one width the one of most rows.
   struct StreamTile {
     int64_t rows = 0, step = 0, width = 0;
+    int64_t duration = 1;  ///< of a block, relative to those of other tiles of the width
     std::string plan;
     bool ofPieces = false;  ///< for launches of few rows, whose blocks have pieces of the streamed axis; two on a core
   };

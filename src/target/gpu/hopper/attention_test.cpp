@@ -314,17 +314,20 @@ private:
 };
 
 constexpr AttentionCase kCases[] = {
-    {"plain", 1, Mask::None, false, false, 1, 128, 512, 128, 128},
-    {"ragged", 1, Mask::None, false, true, 2, 150, 330, 72, 104},
-    {"narrow", 0, Mask::None, false, false, 1, 200, 290, 64, 64},
-    {"wide", 2, Mask::None, false, false, 1, 90, 200, 256, 200},
-    {"causal", 1, Mask::Causal, false, false, 1, 140, 140, 64, 128},
-    {"one_chunk", 1, Mask::None, false, false, 1, 3, 5, 16, 16},
-    {"bias", 1, Mask::None, true, false, 1, 130, 264, 128, 64},
-    {"bounded", 1, Mask::Bounded, false, false, 1, 400, 300, 128, 128},
-    {"bounded_narrow_with_bias", 0, Mask::Bounded, true, true, 1, 300, 300, 40, 48},
-    {"window", 1, Mask::Window, false, false, 1, 500, 420, 128, 64},
-    {"window_wide", 2, Mask::Window, false, true, 1, 300, 300, 200, 256},
+    {"plain", 2, Mask::None, false, false, 1, 128, 512, 128, 128},
+    {"ragged", 2, Mask::None, false, true, 2, 150, 330, 72, 104},
+    {"narrow", 1, Mask::None, false, false, 1, 200, 290, 64, 64},
+    {"wide", 3, Mask::None, false, false, 1, 90, 200, 256, 200},
+    {"causal", 2, Mask::Causal, false, false, 1, 140, 140, 64, 128},
+    {"one_chunk", 2, Mask::None, false, false, 1, 3, 5, 16, 16},
+    {"bias", 2, Mask::None, true, false, 1, 130, 264, 128, 64},
+    {"bounded", 2, Mask::Bounded, false, false, 1, 400, 300, 128, 128},
+    {"bounded_narrow_with_bias", 1, Mask::Bounded, true, true, 1, 300, 300, 40, 48},
+    {"window", 2, Mask::Window, false, false, 1, 500, 420, 128, 64},
+    {"window_wide", 3, Mask::Window, false, true, 1, 300, 300, 200, 256},
+    {"narrow_of_three", 0, Mask::None, false, false, 1, 200, 290, 64, 64},
+    {"causal_of_three", 0, Mask::Causal, false, true, 1, 400, 400, 64, 40},
+    {"bounded_of_three", 0, Mask::Bounded, true, false, 2, 390, 300, 48, 64},
 };
 
 class Attentions : public ::testing::TestWithParam<AttentionCase> {};
@@ -345,7 +348,7 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Attentions, ::testing::ValuesIn(kCases),
 
 /// Chunks enough for rings to go round, consumers in turn. Of the waits for staged results each has nothing to wait for here but the last.
 TEST(AttentionMutants, CodeWithoutOneWaitArrivalOrFenceFails) {
-  Attention attention({"mutants", 0, Mask::None, false, false, 1, 128, 128 * 5, 64, 64});
+  Attention attention({"mutants", 1, Mask::None, false, false, 1, 128, 128 * 5, 64, 64});
   ASSERT_EQ(attention.error, "");
   ASSERT_EQ(attention.run(attention.code(), 1, Timing::Late), "");
   const size_t count = countOrdering(attention.code());

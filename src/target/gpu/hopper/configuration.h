@@ -1,4 +1,4 @@
-// Block tiles of products on warpgroup matrix units: one producer warpgroup, two consumers of 64 rows each.
+// Block tiles of products on warpgroup matrix units: one producer warpgroup, two or three consumers of 64 rows each.
 #pragma once
 
 #include "chip/chip.h"
@@ -10,23 +10,24 @@
 
 namespace vortex::target::gpu::hopper {
 
-inline constexpr unsigned kConsumers = 2;
-inline constexpr unsigned kThreads = 128 * (1 + kConsumers);
 inline constexpr unsigned kDepthBytes = 128;    ///< of both operands per stage: a row of the 128-byte swizzle
 inline constexpr unsigned kStagedBytes = 4096;  ///< per consumer warp: two boxes of results on their way to memory
-/// Of a producer thread and of a consumer thread; together what 384 threads of 168 registers have.
-inline constexpr unsigned kProducerRegisters = 40, kConsumerRegisters = 232;
 
 struct Configuration {
   unsigned rows = 0, columns = 0;  ///< of the block tile
   unsigned stages = 0;             ///< in shared memory at once
-
-  /// Tiles of 64 rows are shared along their columns, others along their rows.
-  unsigned consumerColumns() const { return rows == 64 ? columns / kConsumers : columns; }
-  /// A consumer has registers for sums of a part of the depth beside those of all.
-  bool addsParts() const { return consumerColumns() <= 128; }
-  /// Core cycles that 128 bytes of depth take when nothing waits.
+  /// Core cycles that 128 bytes of depth take; 0: no product runs so.
   unsigned stepCycles = 0;
+  /// The same where sums of each step are added to those before; 0: consumers lack the registers for both.
+  unsigned partCycles = 0;
+
+  unsigned consumers() const { return rows == 192 ? 3 : 2; }
+  unsigned threads() const { return 128 * (1 + consumers()); }
+  /// Of a producer thread and of a consumer thread; together what so many threads of 168 (128) registers have.
+  unsigned producerRegisters() const { return consumers() == 3 ? 32 : 40; }
+  unsigned consumerRegisters() const { return consumers() == 3 ? 160 : 232; }
+  /// Tiles of 64 rows are shared along their columns, others along their rows.
+  unsigned consumerColumns() const { return rows == 64 ? columns / consumers() : columns; }
   /// "wgmma 128x256 stages 4"
   std::string str() const;
   friend bool operator==(const Configuration&, const Configuration&) = default;
@@ -42,7 +43,8 @@ std::span<const Configuration> configurations(const chip::Gpu& chip);
 struct StreamConfiguration {
   unsigned width = 0;  ///< of both products' other operands at most: the depth of the first, columns of the second
   unsigned consumers = 0;
-  unsigned keys = 0;  ///< of the streamed axis, per chunk
+  unsigned keys = 0;      ///< of the streamed axis, per chunk
+  unsigned duration = 0;  ///< of a block, relative to those of other tiles of the width
   unsigned producerRegisters = 0, consumerRegisters = 0;
   bool ofPieces = false;  ///< for blocks of few queries, each of which has a piece of the streamed axis
 

@@ -271,6 +271,8 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   int number = 0;
   for (const Configuration& configuration : configurations(*chip::findGpu("sm_90"))) {
+    if (configuration.stepCycles == 0)
+      continue;
     const int64_t rows = configuration.rows, columns = configuration.columns;
     // Several tiles per block with ragged edges, and a ring that goes round.
     for (auto [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{rows + 9, columns + 24, 64},
@@ -297,7 +299,9 @@ std::vector<Case> casesAlongTheDepth() {
   for (const Configuration& configuration : configurations(*chip::findGpu("sm_90")))
     for (const Types& each : types) {
       const bool isTf32 = std::string(each.type) == "tf32", isFloat = each.type[0] == 'f';
-      if (isFloat && !configuration.addsParts())
+      if (isFloat && configuration.partCycles == 0)
+        continue;
+      if ((!isFloat || isTf32) && configuration.stepCycles == 0)
         continue;
       const int64_t step = isTf32 ? 32 : 128, line = isTf32 ? 4 : 16, rows = configuration.rows;
       if (number++ % 2)

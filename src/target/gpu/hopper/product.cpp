@@ -1,4 +1,4 @@
-// producer (one thread):                      consumers (64 rows each, or half of the columns):
+// producer (one thread):                      consumers (64 rows each, or two with half of the columns):
 //   for each tile of the block                  for each tile of the block
 //     for each 128 bytes of the depth             wait for a slot, start its products
 //       wait for an empty slot                    for each further 128 bytes of the depth
@@ -46,7 +46,7 @@ class Product : public PlannedPhase {
 public:
   Product(Lowering& lowering, ir::DotOp dot) : l(lowering), dot_(dot), plan_(*configurationOf(dot)), maps_(lowering) {}
 
-  int64_t chooseThreads(mlir::Operation*, std::optional<int64_t>) override { return kThreads; }
+  int64_t chooseThreads(mlir::Operation*, std::optional<int64_t>) override { return plan_.threads(); }
   void lower(mlir::Operation* op) override {
     if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op))
       stores_.push_back(store);
@@ -71,8 +71,8 @@ private:
     steps_ = l.div(l.add(depth, l.constant(step - 1)), l.constant(step));
     ring_ = l.b.create<vxnv::RingOp>(l.loc, vxnv::RingType::get(l.b.getContext()), plan_.stages, a.bytes() + b.bytes(),
                                      ringAt_, barriers_);
-    auto roles =
-        l.b.create<vxnv::RolesOp>(l.loc, kConsumers, llvm::ArrayRef<int64_t>{kProducerRegisters, kConsumerRegisters});
+    auto roles = l.b.create<vxnv::RolesOp>(
+        l.loc, plan_.consumers(), llvm::ArrayRef<int64_t>{plan_.producerRegisters(), plan_.consumerRegisters()});
     {
       mlir::OpBuilder::InsertionGuard guard(l.b);
       l.b.createBlock(&roles.getProducer());
@@ -87,7 +87,7 @@ private:
   }
 
   void allocate(int64_t slotBytes) {
-    int64_t ring = slotBytes * plan_.stages, staging = kConsumers * vxnv::kGroupWarps * kStagedBytes;
+    int64_t ring = slotBytes * plan_.stages, staging = plan_.consumers() * vxnv::kGroupWarps * kStagedBytes;
     SharedMemory::Piece all =
         l.shared().take(ring + staging + 2 * 8 * static_cast<int64_t>(plan_.stages), 1024, "ring of stages");
     ringAt_ = all.offset;

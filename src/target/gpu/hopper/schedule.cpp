@@ -43,13 +43,17 @@ void addBulkTiles(passes::TensorSchedule& schedule, const chip::Gpu& chip) {
          .columns = each.columns,
          .plan = each.str(),
          .stepBytes = kDepthBytes,
-         .addsParts = each.addsParts(),
          .stepCycles = each.stepCycles,
+         .partCycles = each.partCycles,
          .tileCycles = int64_t(costs.tileCycles) * each.rows * each.columns / costs.tileResults,
          .startCycles = costs.launchCycles});
   for (const StreamConfiguration& each : streamConfigurations(chip))
-    schedule.streamTiles.push_back(
-        {.rows = each.rows(), .step = each.keys, .width = each.width, .plan = each.str(), .ofPieces = each.ofPieces});
+    schedule.streamTiles.push_back({.rows = each.rows(),
+                                    .step = each.keys,
+                                    .width = each.width,
+                                    .duration = each.duration,
+                                    .plan = each.str(),
+                                    .ofPieces = each.ofPieces});
   schedule.bulkReach = reach;
   schedule.bulkSide = kSide;
   // Maps follow the slots in the parameter; temporaries that later products add need some too.

@@ -139,7 +139,7 @@ TEST(Configurations, FitTheChip) {
   for (const Configuration& each : configurations(chip)) {
     uint64_t columns = (each.columns + 63) / 64 * 64;  // lying across
     uint64_t ring = uint64_t(each.stages) * (each.rows + columns) * kDepthBytes;
-    uint64_t staging = kConsumers * 4 * kStagedBytes, barriers = 16 * each.stages;
+    uint64_t staging = each.consumers() * 4 * kStagedBytes, barriers = 16 * each.stages;
     EXPECT_LE(ring + staging + barriers, chip.sharedBytesPerBlock) << each.str();
     EXPECT_EQ(parseConfiguration(each.str()), each);
     EXPECT_EQ(each.consumerColumns() % 32, 0u) << each.str();
