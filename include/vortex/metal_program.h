@@ -45,8 +45,9 @@ struct MetalConstant {
 
 /// What a pipeline and a dispatch fix at compile time. Every distinct value is another artifact.
 struct MetalBuildRequest {
-  std::string target = "cpu";                       ///< Device::target()
-  std::optional<std::array<int64_t, 3>> block{};    ///< threads of a threadgroup; none: known at the launch
+  std::string target = "cpu";                     ///< Device::target()
+  std::optional<std::array<int64_t, 3>> block{};  ///< threads of a threadgroup; none: known at the launch
+  bool isWhole = false;  ///< with `block`: launches of whole threadgroups only, for faster code
   std::map<uint32_t, uint64_t> threadgroupBytes{};  ///< by [[threadgroup(n)]]
   std::map<uint32_t, double> constants{};           ///< by [[function_constant(n)]]
 };

@@ -108,7 +108,10 @@ void ComputeState::dispatch(const char* call, const std::array<uint64_t, 3>& gri
     made.grid[axis] = static_cast<int64_t>(grid[axis]);
   made.block = {static_cast<int64_t>(block.width), static_cast<int64_t>(block.height),
                 static_cast<int64_t>(block.depth)};
-  auto variant = pipeline->variant(made.block, lengths);
+  bool isWhole = true;
+  for (size_t axis = 0; axis < 3; ++axis)
+    isWhole &= made.grid[axis] % made.block[axis] == 0;
+  auto variant = pipeline->variant(made.block, isWhole, lengths);
   if (!variant)
     return misuse(call, variant.error().message);
   made.variant = *std::move(variant);

@@ -3,15 +3,16 @@
 namespace vortex::metal {
 
 Result<std::shared_ptr<const Variant>>
-State<MTL::ComputePipelineState>::variant(const std::array<int64_t, 3>& block,
+State<MTL::ComputePipelineState>::variant(const std::array<int64_t, 3>& block, bool isWhole,
                                           const std::map<uint32_t, uint64_t>& threadgroupBytes) {
   const std::scoped_lock lock(mutex);
-  std::shared_ptr<const Variant>& known = variants[{block, threadgroupBytes}];
+  std::shared_ptr<const Variant>& known = variants[{block, isWhole, threadgroupBytes}];
   if (known)
     return known;
   const Result<MetalCode> code =
       function->library->program.build(function->kernel.name, {.target = device->device.target(),
                                                                .block = block,
+                                                               .isWhole = isWhole,
                                                                .threadgroupBytes = threadgroupBytes,
                                                                .constants = function->constants});
   if (!code)

@@ -83,10 +83,11 @@ template <> struct State<MTL::ComputePipelineState> {
   MetalCode interface;
   uint32_t maxThreads = 1024;
   std::mutex mutex;
-  std::map<std::pair<std::array<int64_t, 3>, std::map<uint32_t, uint64_t>>, std::shared_ptr<const Variant>> variants;
+  std::map<std::tuple<std::array<int64_t, 3>, bool, std::map<uint32_t, uint64_t>>, std::shared_ptr<const Variant>>
+      variants;
 
   /// Compiled at the first call for these numbers. Errors: as MetalProgram::build.
-  Result<std::shared_ptr<const Variant>> variant(const std::array<int64_t, 3>& block,
+  Result<std::shared_ptr<const Variant>> variant(const std::array<int64_t, 3>& block, bool isWhole,
                                                  const std::map<uint32_t, uint64_t>& threadgroupBytes);
 };
 

@@ -20,6 +20,7 @@ struct Request {
   std::string kernel;                                ///< empty: all kernels are listed, none is lowered
   bool lowersOnlyKernel = false;                     ///< without a name: the kernel is lowered if there is but one
   std::optional<std::array<int64_t, 3>> block = {};  ///< threads of a threadgroup; none: known at the launch
+  bool isWhole = false;                              ///< with `block`: every threadgroup has that many
   std::map<uint32_t, uint64_t> threadgroupBytes;     ///< by [[threadgroup(n)]]
   std::map<uint32_t, double> constants;              ///< by [[function_constant(n)]]
 };

@@ -28,6 +28,7 @@ struct MetalProgram::State {
     msl::Request one = request;
     one.kernel = kernel;
     one.block = build.block;
+    one.isWhole = build.isWhole;
     one.threadgroupBytes = build.threadgroupBytes;
     one.constants = build.constants;
     auto read = session::readMetal(one, useCache);

@@ -160,6 +160,9 @@ Result<void> readSizes(const MetalOptions& options, MetalLaunch& launch) {
   launch.grid = *grid;
   for (size_t axis = 0; axis < 3 && !options.groups.empty(); ++axis)
     launch.grid[axis] *= block[axis];
+  launch.request.isWhole = launch.request.block && !(options.groups.empty() && options.grid.empty());
+  for (size_t axis = 0; axis < 3 && launch.request.isWhole; ++axis)
+    launch.request.isWhole = block[axis] > 0 && launch.grid[axis] % block[axis] == 0;
   return {};
 }
 

@@ -82,6 +82,7 @@ private:
     request.text = entryAlone({kernel.code.begin(), kernel.code.end()}, symbol);
     request.kernel = symbol;
     request.block = {threads, 1, 1};
+    request.isWhole = true;
     request.threadgroupBytes[0] = std::max<uint64_t>(16, (sharedBytes + 15) / 16 * 16);
     auto read = session::readMetal(request, true);
     if (!read)

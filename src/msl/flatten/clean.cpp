@@ -9,6 +9,7 @@
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
@@ -197,6 +198,33 @@ void expandMemoryIntrinsics(llvm::Function& function) {
   }
 }
 
+/// How large positions are, by which sums and products of them do not wrap.
+void boundInputs(front::Unit& unit, const Request& request) {
+  constexpr uint64_t kMostThreads = 1024;
+  const auto extent = [&](unsigned axis) {
+    return request.block ? static_cast<uint64_t>((*request.block)[axis]) : kMostThreads;
+  };
+  const uint64_t all = request.block ? extent(0) * extent(1) * extent(2) : kMostThreads;
+  llvm::MDBuilder ranges(unit.context);
+  for (llvm::Instruction& each : llvm::instructions(*unit.entry)) {
+    auto* call = llvm::dyn_cast<llvm::CallInst>(&each);
+    if (!call || !call->getCalledFunction())
+      continue;
+    llvm::StringRef name = call->getCalledFunction()->getName();
+    if (!name.consume_front("__vx_input_"))
+      continue;
+    const auto axis = static_cast<unsigned>(llvm::cast<llvm::ConstantInt>(call->getArgOperand(0))->getZExtValue());
+    const uint64_t end = name == "thread_position_in_threadgroup"   ? extent(axis)
+                         : name == "thread_index_in_threadgroup"    ? all
+                         : name == "thread_index_in_simdgroup"      ? 32
+                         : name == "thread_index_in_quadgroup"      ? 4
+                         : name == "simdgroup_index_in_threadgroup" ? (all + 31) / 32
+                                                                    : 0;
+    if (end != 0)
+      call->setMetadata(llvm::LLVMContext::MD_range, ranges.createRange(llvm::APInt(32, 0), llvm::APInt(32, end)));
+  }
+}
+
 }  // namespace
 
 void straighten(llvm::Function& function) {
@@ -232,6 +260,7 @@ void cleanModule(front::Unit& unit, const Request& request) {
   const std::vector<Unevaluated> left = setConstants(unit, request);
   if (unit.problems.size() != problems)
     return;
+  boundInputs(unit, request);
   inlineAll(unit);
   if (refuseCalls(unit) || refuseConstants(unit, left))
     return;

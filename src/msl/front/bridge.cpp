@@ -36,6 +36,10 @@ public:
         continue;
       }
       llvm::Value* value = entry->getArg(pointer);
+      if (isConstant(decl->getType())) {
+        entry->addParamAttr(pointer, llvm::Attribute::NoAlias);
+        entry->addParamAttr(pointer, llvm::Attribute::ReadOnly);
+      }
       value->setName(parameter.name);
       arguments_.push_back(value);
       ++pointer;
@@ -49,6 +53,12 @@ public:
   }
 
 private:
+  /// In memory that nobody writes while the kernel runs: what was loaded stays, also across barriers.
+  static bool isConstant(clang::QualType type) {
+    const clang::QualType of = type->getPointeeType();
+    return !of.isNull() && of.getAddressSpace() == clang::LangAS::sycl_global_device;
+  }
+
   /// The input in memory, as Clang lays its type out.
   llvm::Value* input(const Parameter& parameter, clang::QualType type) {
     unsigned count = 1;

@@ -90,14 +90,42 @@ mlir::Value Importer::compare(llvm::CmpInst& at) {
   VORTEX_UNREACHABLE("predicate");
 }
 
+/// Sums and products that do not wrap are extended by their operands: the wide ones show how far apart the lanes' accesses are.
+mlir::Value Importer::extended(llvm::Value* number, mlir::Type to, bool isSigned, unsigned depth) {
+  constexpr unsigned kDeepest = 8;
+  auto* op = llvm::dyn_cast<llvm::OverflowingBinaryOperator>(number);
+  const bool isExact =
+      op && to.isInteger(64) && depth < kDeepest && (isSigned ? op->hasNoSignedWrap() : op->hasNoUnsignedWrap());
+  auto both = [&](auto make) {
+    return make(extended(op->getOperand(0), to, isSigned, depth + 1),
+                extended(op->getOperand(1), to, isSigned, depth + 1));
+  };
+  if (isExact && op->getOpcode() == llvm::Instruction::Add)
+    return both([&](mlir::Value a, mlir::Value b) { return b_.create<arith::AddIOp>(loc_, a, b); });
+  if (isExact && op->getOpcode() == llvm::Instruction::Mul)
+    return both([&](mlir::Value a, mlir::Value b) { return b_.create<arith::MulIOp>(loc_, a, b); });
+  auto* by = isExact && op->getOpcode() == llvm::Instruction::Shl ? llvm::dyn_cast<llvm::ConstantInt>(op->getOperand(1))
+                                                                  : nullptr;
+  if (by && by->getValue().ult(by->getBitWidth()))
+    return b_.create<arith::MulIOp>(loc_, extended(op->getOperand(0), to, isSigned, depth + 1),
+                                    integer(to, uint64_t{1} << by->getZExtValue()));
+  auto* joined = llvm::dyn_cast<llvm::PossiblyDisjointInst>(number);
+  if (joined && joined->isDisjoint() && !isSigned && to.isInteger(64) && depth < kDeepest)
+    return b_.create<arith::AddIOp>(loc_, extended(joined->getOperand(0), to, isSigned, depth + 1),
+                                    extended(joined->getOperand(1), to, isSigned, depth + 1));
+  mlir::Value narrow = value(number);
+  return isSigned ? b_.create<arith::ExtSIOp>(loc_, to, narrow).getResult()
+                  : b_.create<arith::ExtUIOp>(loc_, to, narrow).getResult();
+}
+
 mlir::Value Importer::cast(llvm::CastInst& at) {
   using Op = llvm::Instruction;
   mlir::Value a = value(at.getOperand(0));
   mlir::Type to = type(at.getType(), &at);
   switch (at.getOpcode()) {
   case Op::Trunc: return b_.create<arith::TruncIOp>(loc_, to, a);
-  case Op::ZExt: return b_.create<arith::ExtUIOp>(loc_, to, a);
-  case Op::SExt: return b_.create<arith::ExtSIOp>(loc_, to, a);
+  case Op::ZExt: return extended(at.getOperand(0), to, false);
+  case Op::SExt: return extended(at.getOperand(0), to, true);
   case Op::FPTrunc: return b_.create<arith::TruncFOp>(loc_, to, a);
   case Op::FPExt: return b_.create<arith::ExtFOp>(loc_, to, a);
   case Op::UIToFP: return b_.create<arith::UIToFPOp>(loc_, to, a);

@@ -28,6 +28,7 @@ private:
   mlir::Value binary(llvm::BinaryOperator& at);
   mlir::Value compare(llvm::CmpInst& at);
   mlir::Value cast(llvm::CastInst& at);
+  mlir::Value extended(llvm::Value* number, mlir::Type to, bool isSigned, unsigned depth = 0);
   mlir::Value total(ir::IntKind kind, mlir::Value a, mlir::Value b);
   mlir::Value integer(mlir::Type type, uint64_t number);
   mlir::arith::FastMathFlags flags(const llvm::Instruction& at);

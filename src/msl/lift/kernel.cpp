@@ -2,6 +2,7 @@
 
 #include "ir/size_attr.h"
 #include "msl/flatten/clean.h"
+#include "msl/lift/count_loops.h"
 #include "msl/lift/distribute.h"
 #include "msl/lift/import.h"
 #include "msl/lift/structure.h"
@@ -44,8 +45,8 @@ public:
       arguments.push_back(describe(name, std::nullopt));
     }
     auto signature = b_.getFunctionType(types, {});
-    b_.create<ir::EntryOp>(loc_, request_.kernel, signature, b_.getArrayAttr(arguments), b_.getArrayAttr({}),
-                           b_.getDenseI64ArrayAttr({}));
+    b_.create<ir::EntryOp>(loc_, request_.kernel, signature, b_.getArrayAttr(arguments),
+                           b_.getArrayAttr(constraints(firstScalar)), b_.getDenseI64ArrayAttr({}));
     llvm::SmallVector<mlir::Attribute> grid, block;
     for (unsigned axis = 0; axis < 3; ++axis) {
       auto threads = ir::sizeScalar(b_.getContext(), firstScalar + axis);
@@ -77,6 +78,31 @@ private:
     return list.getDictionary(b_.getContext());
   }
 
+  /// Positions are 32-bit numbers; threadgroups that are taken to be whole are.
+  llvm::SmallVector<mlir::Attribute> constraints(unsigned firstScalar) {
+    llvm::SmallVector<mlir::Attribute> all;
+    mlir::MLIRContext* context = b_.getContext();
+    auto require = [&](ir::SizeAttr condition, const std::string& message, ir::SizeAttr number) {
+      all.push_back(ir::ConstraintAttr::get(context, condition, b_.getStringAttr(message), {number}));
+    };
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      ir::SizeAttr threads = ir::sizeScalar(context, firstScalar + axis);
+      const std::string name{"xyz"[axis]};
+      constexpr int64_t kMostThreads = (int64_t{1} << 32) - 1;
+      require(ir::sizeBinary(size::Op::Less, threads, ir::sizeConstant(context, kMostThreads + 1)),
+              "a grid has at most " + std::to_string(kMostThreads) + " threads along " + name + ", not {0}", threads);
+      if (!request_.isWhole || (*request_.block)[axis] == 1)
+        continue;
+      ir::SizeAttr size = ir::sizeConstant(context, (*request_.block)[axis]);
+      require(
+          ir::sizeBinary(size::Op::Equal, ir::sizeBinary(size::Op::Mod, threads, size), ir::sizeConstant(context, 0)),
+          "the kernel was built for whole threadgroups of " + std::to_string((*request_.block)[axis]) +
+              " threads along " + name + ", and the grid has {0}",
+          threads);
+    }
+    return all;
+  }
+
   static void addUse(const Memory& memory, mlir::Type type, Response& response) {
     mlir::Type elem = llvm::cast<ir::ViewType>(type).getElementType();
     std::string name;
@@ -99,7 +125,7 @@ private:
       Value size = request_.block ? b_.create<arith::ConstantIndexOp>(loc_, (*request_.block)[axis]).getResult()
                                   : body.getArgument(firstScalar + 3 + axis);
       Value width = size;
-      if (!request_.block || (*request_.block)[axis] != 1) {
+      if (!request_.block || (!request_.isWhole && (*request_.block)[axis] != 1)) {
         Value rest = b_.create<arith::SubIOp>(loc_, grid, b_.create<arith::MulIOp>(loc_, group, size));
         width = b_.create<arith::MinUIOp>(loc_, size, rest);
       }
@@ -203,7 +229,11 @@ bool lowerEntry(front::Unit& unit, const Request& request, Response& response) {
   mlir::PassManager passes(&context);
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
-  if (mlir::failed(passes.run(*module))) {
+  bool isTidy = mlir::succeeded(passes.run(*module));
+  countLoops(*module, request.block);
+  passes.addPass(mlir::createLoopInvariantCodeMotionPass());
+  isTidy = isTidy && mlir::succeeded(passes.run(*module));
+  if (!isTidy) {
     unit.problems.push_back({"E0902", "`" + request.kernel + "` cannot be lowered: " + trouble, {}, 0, 0, {}});
     return false;
   }

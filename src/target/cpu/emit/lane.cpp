@@ -52,15 +52,47 @@ static Value* strideOf(const Lane& lane) {
   return lane.isAffine() ? lane.stride : llvm::ConstantInt::get(lane.value->getType(), 0);
 }
 
+Lane Lane::spaced() const { return isSpaced ? makeAffine(first, step) : *this; }
+
+/// The vector of what `combine` makes of two values of which one varies.
+Lane LaneMath::combined(Value* vector, const Lane& a, const Lane& b,
+                        llvm::function_ref<Lane(const Lane&, const Lane&)> combine) {
+  Lane result = Lane::varying(vector);
+  if (!a.mayBeSpaced() || !b.mayBeSpaced())
+    return result;
+  const Lane spaced = combine(a.spaced(), b.spaced());
+  if (spaced.kind == Lane::Kind::Varying)
+    return result;
+  result.isSpaced = !a.isSpaced ? b.isSpaced : !b.isSpaced ? a.isSpaced : ir_.CreateAnd(a.isSpaced, b.isSpaced);
+  result.first = spaced.value;
+  result.step = strideOf(spaced);
+  return result;
+}
+
+/// A stride that only the launch knows is taken for one that is not negative.
+Lane LaneMath::extended(const Lane& narrow, Value* vector, bool isSigned) {
+  Lane result = Lane::varying(vector);
+  llvm::Type *from = narrow.value->getType(), *to = vector->getType()->getScalarType();
+  if (!narrow.isAffine() || from->getScalarSizeInBits() > 32 || to->getScalarSizeInBits() != 64)
+    return result;
+  result.first = isSigned ? ir_.CreateSExt(narrow.value, to) : ir_.CreateZExt(narrow.value, to);
+  result.step =
+      isSigned || constantOf(narrow.stride) ? ir_.CreateSExt(narrow.stride, to) : ir_.CreateZExt(narrow.stride, to);
+  Value* last = ir_.CreateAdd(result.first, ir_.CreateMul(result.step, llvm::ConstantInt::get(to, width_ - 1)));
+  Value* again = ir_.CreateTrunc(last, from);
+  result.isSpaced = ir_.CreateICmpEQ(last, isSigned ? ir_.CreateSExt(again, to) : ir_.CreateZExt(again, to));
+  return result;
+}
+
 Lane LaneMath::add(const Lane& a, const Lane& b) {
   if (a.kind == Lane::Kind::Varying || b.kind == Lane::Kind::Varying)
-    return Lane::varying(ir_.CreateAdd(vector(a), vector(b)));
+    return combined(ir_.CreateAdd(vector(a), vector(b)), a, b, [&](const Lane& x, const Lane& y) { return add(x, y); });
   return makeAffine(ir_.CreateAdd(a.value, b.value), ir_.CreateAdd(strideOf(a), strideOf(b)));
 }
 
 Lane LaneMath::sub(const Lane& a, const Lane& b) {
   if (a.kind == Lane::Kind::Varying || b.kind == Lane::Kind::Varying)
-    return Lane::varying(ir_.CreateSub(vector(a), vector(b)));
+    return combined(ir_.CreateSub(vector(a), vector(b)), a, b, [&](const Lane& x, const Lane& y) { return sub(x, y); });
   return makeAffine(ir_.CreateSub(a.value, b.value), ir_.CreateSub(strideOf(a), strideOf(b)));
 }
 
@@ -71,7 +103,13 @@ Lane LaneMath::mul(const Lane& a, const Lane& b) {
     return makeAffine(ir_.CreateMul(a.value, b.value), ir_.CreateMul(a.stride, b.value));
   if (a.isUniform() && b.isAffine())
     return mul(b, a);
-  return Lane::varying(ir_.CreateMul(vector(a), vector(b)));
+  const bool hasVarying = a.kind == Lane::Kind::Varying || b.kind == Lane::Kind::Varying;
+  Value* vectors = ir_.CreateMul(vector(a), vector(b));
+  if (!hasVarying)
+    return Lane::varying(vectors);
+  return combined(vectors, a, b, [&](const Lane& x, const Lane& y) {
+    return x.isUniform() || y.isUniform() ? mul(x, y) : Lane::varying(vectors);
+  });
 }
 
 Value* LaneMath::andMask(Value* a, Value* b) {
@@ -100,20 +138,23 @@ Value* LaneMath::provesAll(llvm::CmpInst::Predicate predicate, const Lane& a, co
   using P = llvm::CmpInst;
   if (b.isAffine() && a.isUniform())
     return provesAll(P::getSwappedPredicate(predicate), b, a);
-  auto stride = a.constantStride();
-  if (!a.isAffine() || !b.isUniform() || !stride || !P::isRelational(predicate))
+  if (!a.isAffine() || !b.isUniform() || !P::isRelational(predicate))
     return nullptr;
   // At most one wrap over the warp, so that comparing its ends sees it.
   int64_t most = (int64_t(1) << (a.value->getType()->getScalarSizeInBits() - 2)) / int64_t(width_);
-  if (std::abs(*stride) > most)
+  const std::optional<int64_t> known = a.constantStride();
+  if (known && std::abs(*known) > most)
     return nullptr;
+  const int64_t stride = known.value_or(1);  // one that the launch knows: not negative, which is asked below
   Value* first = a.value;
   Value* last =
       ir_.CreateAdd(a.value, ir_.CreateMul(a.stride, llvm::ConstantInt::get(a.stride->getType(), width_ - 1)));
-  Value* low = *stride > 0 ? first : last;
-  Value* high = *stride > 0 ? last : first;
+  Value* low = stride > 0 ? first : last;
+  Value* high = stride > 0 ? last : first;
   bool isSigned = P::isSigned(predicate);
   Value* ordered = ir_.CreateICmp(isSigned ? P::ICMP_SLE : P::ICMP_ULE, low, high);
+  if (!known)
+    ordered = ir_.CreateAnd(ordered, ir_.CreateICmpULE(a.stride, llvm::ConstantInt::get(a.stride->getType(), most)));
   bool less =
       predicate == P::ICMP_ULT || predicate == P::ICMP_ULE || predicate == P::ICMP_SLT || predicate == P::ICMP_SLE;
   return ir_.CreateAnd(ordered, ir_.CreateICmp(predicate, less ? high : low, b.value));

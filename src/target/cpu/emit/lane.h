@@ -19,12 +19,21 @@ struct Lane {
   llvm::Value* allTrue = nullptr;
   /// The same for all lanes being false.
   llvm::Value* noneTrue = nullptr;
+  /// Varying integers only, may be null: a scalar i1. Where it is true, lane l has `first + l * step`: narrow numbers that were extended, which
+  /// may have wrapped between two lanes.
+  llvm::Value* isSpaced = nullptr;
+  llvm::Value *first = nullptr, *step = nullptr;
 
-  static Lane uniform(llvm::Value* value) { return {Kind::Uniform, value, nullptr, nullptr, nullptr}; }
-  static Lane affine(llvm::Value* base, llvm::Value* stride) { return {Kind::Affine, base, stride, nullptr, nullptr}; }
-  static Lane varying(llvm::Value* vector, llvm::Value* allTrue = nullptr) {
-    return {Kind::Varying, vector, nullptr, allTrue, nullptr};
+  static Lane uniform(llvm::Value* value) { return {.kind = Kind::Uniform, .value = value}; }
+  static Lane affine(llvm::Value* base, llvm::Value* stride) {
+    return {.kind = Kind::Affine, .value = base, .stride = stride};
   }
+  static Lane varying(llvm::Value* vector, llvm::Value* allTrue = nullptr) {
+    return {.kind = Kind::Varying, .value = vector, .allTrue = allTrue};
+  }
+  /// What it is where `isSpaced`; uniform and affine values as they are.
+  Lane spaced() const;
+  bool mayBeSpaced() const { return kind != Kind::Varying || isSpaced; }
   bool isUniform() const { return kind == Kind::Uniform; }
   bool isAffine() const { return kind == Kind::Affine; }
   /// Lanes differ by this constant: 0 for uniform values, nothing for varying ones and unknown strides.
@@ -49,6 +58,8 @@ public:
   Lane add(const Lane& a, const Lane& b);
   Lane sub(const Lane& a, const Lane& b);
   Lane mul(const Lane& a, const Lane& b);
+  /// `vector`: the extended lanes of an affine `narrow`.
+  Lane extended(const Lane& narrow, llvm::Value* vector, bool isSigned);
 
   /// i1 masks; null stands for "all lanes" and the result is null when both are. Where `a` is false, `b` may even be poison.
   llvm::Value* andMask(llvm::Value* a, llvm::Value* b);
@@ -63,6 +74,9 @@ public:
   llvm::Value* provesAll(llvm::CmpInst::Predicate predicate, const Lane& a, const Lane& b);
 
 private:
+  Lane combined(llvm::Value* vector, const Lane& a, const Lane& b,
+                llvm::function_ref<Lane(const Lane&, const Lane&)> combine);
+
   llvm::IRBuilder<>& ir_;
   unsigned width_;
 };

@@ -144,6 +144,11 @@ void RegionEmitter::emitFor(scf::ForOp op) {
   Lane lower = lane(op.getLowerBound()), upper = lane(op.getUpperBound()), step = lane(op.getStep());
   VORTEX_CHECK(step.isUniform() && lower.constantStride() && lower.constantStride() == upper.constantStride());
   Values initial = packAll(op.getInitArgs(), op.getRegionIterArgs());
+  if (lower.isUniform())
+    if (auto left = emitBatches(op, lower.value, upper.value, initial)) {
+      lower.value = left->front();
+      initial.assign(left->begin() + 1, left->end());
+    }
   Values results =
       emit::emitFor(ir_, lower.value, upper.value, step.value, initial, [&](Value* iv, llvm::ArrayRef<Value*> carried) {
         set(op.getInductionVar(), lower.isUniform() ? Lane::uniform(iv) : Lane::affine(iv, lower.stride));

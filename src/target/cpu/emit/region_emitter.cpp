@@ -165,9 +165,18 @@ Lane RegionEmitter::unpack(Value* value, Form form) {
 
 Value* RegionEmitter::fullMask() { return splat(ir_, ir_.getTrue(), shape_.width); }
 
+/// A narrow number that grows along the lanes, until it wraps.
+std::optional<Lane> RegionEmitter::extended(mlir::Operation* op, const Lane& narrow, bool isSigned) {
+  llvm::Type* to = valueType(e_.context(), op->getResult(0).getType());
+  if (!narrow.isAffine() || !to->isIntegerTy(64))
+    return std::nullopt;
+  Value* lanes = math_.vector(narrow);
+  llvm::Type* wide = llvm::FixedVectorType::get(to, shape_.width);
+  return math_.extended(narrow, isSigned ? ir_.CreateSExt(lanes, wide) : ir_.CreateZExt(lanes, wide), isSigned);
+}
+
 /// Integer arithmetic that keeps lanes affine.
 std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation* op, llvm::ArrayRef<Lane> in) {
-  auto isAffine = [](const Lane& lane) { return lane.kind != Lane::Kind::Varying; };
   auto cast = [&](auto resize) -> std::optional<Lane> {
     llvm::Type* to = valueType(e_.context(), op->getResult(0).getType());
     if (!in[0].isAffine() || to->getScalarSizeInBits() > in[0].value->getType()->getScalarSizeInBits())
@@ -177,17 +186,26 @@ std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation* op, llvm::ArrayRe
   auto truncate = [&](Value* value, llvm::Type* to) { return ir_.CreateTrunc(value, to); };
   return llvm::TypeSwitch<mlir::Operation*, std::optional<Lane>>(op)
       .Case([&](arith::AddIOp) {
-        return isAffine(in[0]) && isAffine(in[1]) ? std::optional(math_.add(in[0], in[1])) : std::nullopt;
+        return in[0].mayBeSpaced() && in[1].mayBeSpaced() ? std::optional(math_.add(in[0], in[1])) : std::nullopt;
       })
       .Case([&](arith::SubIOp) {
-        return isAffine(in[0]) && isAffine(in[1]) ? std::optional(math_.sub(in[0], in[1])) : std::nullopt;
+        return in[0].mayBeSpaced() && in[1].mayBeSpaced() ? std::optional(math_.sub(in[0], in[1])) : std::nullopt;
       })
       .Case([&](arith::MulIOp) -> std::optional<Lane> {
-        if ((in[0].isAffine() && in[1].isUniform()) || (in[0].isUniform() && in[1].isAffine()))
+        if (in[0].mayBeSpaced() && in[1].mayBeSpaced() && (in[0].isUniform() || in[1].isUniform()))
           return math_.mul(in[0], in[1]);
         return std::nullopt;
       })
-      .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::TruncIOp>([&](auto) { return cast(truncate); })
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp>([&](auto) -> std::optional<Lane> {
+        llvm::Type* to = valueType(e_.context(), op->getResult(0).getType());
+        if (in[0].isSpaced && in[0].value->getType()->getScalarType() == to)
+          return in[0];
+        auto narrowed = cast(truncate);
+        return narrowed || !in[0].isAffine() ? narrowed : extended(op, in[0], llvm::isa<arith::IndexCastOp>(op));
+      })
+      .Case([&](arith::TruncIOp) { return cast(truncate); })
+      .Case([&](arith::ExtUIOp) { return extended(op, in[0], false); })
+      .Case([&](arith::ExtSIOp) { return extended(op, in[0], true); })
       .Case([&](arith::CmpIOp compare) -> std::optional<Lane> {
         return math_.compare(integerPredicate(compare), in[0], in[1]);
       })

@@ -54,6 +54,7 @@ private:
     mlir::Value root;                                 ///< the view that the accessed one is a window of
     Lane mask;                                        ///< the op's own mask; value null: none
     llvm::SmallVector<std::pair<Lane, Lane>> bounds;  ///< (index, extent) pairs of a guarded access
+    bool isRare = false;           ///< numbers wrapped between two lanes: little code is better than fast code
     llvm::Value* ahead = nullptr;  ///< elements to what the next block reads first; null: nothing is known
   };
 
@@ -66,6 +67,7 @@ private:
   void emitOp(mlir::Operation* op);
   void emitYield(ir::YieldOp op);
   void emitArith(mlir::Operation* op);
+  std::optional<Lane> extended(mlir::Operation* op, const Lane& narrow, bool isSigned);
   std::optional<Lane> emitAffine(mlir::Operation* op, llvm::ArrayRef<Lane> operands);
   void emitAssert(ir::AssertOp op);
   void emitPrint(ir::PrintOp op);
@@ -109,6 +111,21 @@ private:
   /// Emits with another mask; `nonEmpty`: at least one lane is known to be active.
   void withMask(llvm::Value* mask, bool nonEmpty, llvm::function_ref<void()> body);
 
+  // region_batches.cpp
+  /// Loads of one row for each lane, `first` with the least index.
+  struct RowLoads {
+    ir::LoadOp first;
+    int64_t step = 0;                                         ///< elements that a round goes on by
+    llvm::SmallVector<std::pair<ir::LoadOp, int64_t>> loads;  ///< and how far they are behind the first one
+    llvm::SmallVector<mlir::Operation*> narrow;               ///< extensions of sums that must not wrap within a batch
+  };
+  llvm::SmallVector<RowLoads> findRows(mlir::scf::ForOp loop);
+  llvm::Value* proveRows(mlir::scf::ForOp loop, const RowLoads& row, Lane& offset);
+  Values loadRows(const RowLoads& row, const Lane& offset);
+  llvm::Value* joined(llvm::Value* low, llvm::Value* high);
+  std::optional<Values> emitBatches(mlir::scf::ForOp loop, llvm::Value* lower, llvm::Value* upper,
+                                    const Values& initial);
+
   // region_lanes.cpp
   /// Warp operations keep the warp wide, but the lanes of this divergent op run faster one after another.
   bool runsByLane(mlir::Operation* op) const;
@@ -127,6 +144,7 @@ private:
   void emitLoad(ir::LoadOp op);
   void emitStore(ir::StoreOp op);
   Lane load(const Access& access);
+  llvm::Value* spaced(const Access& access, Access& inOrder, Access& apart);
   void store(const Access& access, const Lane& value);
   /// Scalar condition under which an access with uniform address, bounds and mask happens; null: always.
   llvm::Value* uniformCondition(const Access& access);
@@ -144,6 +162,7 @@ private:
   llvm::Value* loadLanes(const Access& access, llvm::Value* mask);
   void storeLanes(const Access& access, llvm::Value* value, llvm::Value* mask);
   llvm::Value* gather(const Access& access, llvm::Value* mask);
+  llvm::Value* gatherInTurn(const Access& access, llvm::Value* mask);
   void scatter(const Access& access, llvm::Value* stored, llvm::Value* mask);
   llvm::Value* lanePointer(const Access& access, unsigned lane);
 
@@ -188,6 +207,7 @@ private:
   bool maskNonEmpty_ = true;
   unsigned versions_ = 0;  ///< enclosing branches emitted twice
   unsigned loops_ = 0;     ///< enclosing loops of one warp: the next warp does not go on where this one stops
+  llvm::DenseMap<mlir::Operation*, llvm::Value*> loaded_;  ///< loads of the round of a batch that is emitted
   llvm::DenseSet<mlir::Operation*> provenTrue_;  ///< comparisons that hold in all lanes where code is emitted now
   Lane linear_;
   /// Code that is emitted for one lane of a wider warp.

@@ -170,6 +170,8 @@ Value* RegionEmitter::proveAll(const Access& access) {
 }
 
 void RegionEmitter::emitLoad(ir::LoadOp op) {
+  if (Value* known = loaded_.lookup(op))
+    return set(op.getResult(), Lane::varying(known));
   Access from = access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded());
   from.ahead = distanceToNextBlock(op, from);
   set(op.getResult(), load(from));
@@ -221,7 +223,37 @@ void RegionEmitter::storeRange(const Access& access, Value* lanes, LaneRange ran
   });
 }
 
+/// Where numbers are at equal distances unless they wrapped between two lanes: the condition, i1, and the access in both cases. Null: nothing is
+/// known of them.
+Value* RegionEmitter::spaced(const Access& access, Access& inOrder, Access& apart) {
+  if (!access.offset.isSpaced)
+    return nullptr;
+  Value* holds = access.offset.isSpaced;
+  inOrder = apart = access;
+  inOrder.offset = access.offset.spaced();
+  apart.offset = Lane::varying(access.offset.value);
+  apart.isRare = true;
+  for (auto [i, bound] : llvm::enumerate(access.bounds))
+    for (Lane std::pair<Lane, Lane>::* part : {&std::pair<Lane, Lane>::first, &std::pair<Lane, Lane>::second}) {
+      const Lane& lane = bound.*part;
+      if (!lane.isSpaced)
+        continue;
+      if (lane.isSpaced != holds)
+        holds = ir_.CreateAnd(holds, lane.isSpaced);
+      inOrder.bounds[i].*part = lane.spaced();
+      apart.bounds[i].*part = Lane::varying(lane.value);
+    }
+  return holds;
+}
+
 Lane RegionEmitter::load(const Access& access) {
+  Access inOrder, apart;
+  if (Value* holds = spaced(access, inOrder, apart)) {
+    Values loaded = emit::emitIf(
+        ir_, holds, [&] { return Values{math_.vector(load(inOrder))}; },
+        [&] { return Values{math_.vector(load(apart))}; });
+    return Lane::varying(loaded[0]);
+  }
   if (isUniform(access)) {
     Value* pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
     if (Value* condition = uniformCondition(access))
@@ -256,7 +288,7 @@ Value* RegionEmitter::loadLanes(const Access& access, Value* mask) {
     Value* all = splat(ir_, emit::emitLoad(ir_, e_.features, access.type, pointer, 1), width);
     return mask ? ir_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType())) : all;
   }
-  return fromMemory(ir_, access.type, gather(access, mask));
+  return fromMemory(ir_, access.type, access.isRare ? gatherInTurn(access, mask) : gather(access, mask));
 }
 
 Value* RegionEmitter::lanePointer(const Access& access, unsigned lane) {
@@ -264,6 +296,23 @@ Value* RegionEmitter::lanePointer(const Access& access, unsigned lane) {
                       ? ir_.CreateAdd(access.offset.value, ir_.CreateMul(access.offset.stride, ir_.getInt64(lane)))
                       : ir_.CreateExtractElement(access.offset.value, uint64_t(lane));
   return elementPointer(ir_, access.type, access.pointer, offset);
+}
+
+/// A loop over the lanes. Elements in memory form.
+Value* RegionEmitter::gatherInTurn(const Access& access, Value* mask) {
+  llvm::Type *element = memoryType(e_.context(), access.type),
+             *all = memoryType(e_.context(), access.type, shape_.width);
+  Value* offsets = math_.vector(access.offset);
+  llvm::AllocaInst *from = entryAlloca(ir_, offsets->getType()), *into = entryAlloca(ir_, all);
+  ir_.CreateStore(offsets, from);
+  ir_.CreateStore(llvm::Constant::getNullValue(all), into);
+  emitForActiveLanes(ir_, mask ? mask : fullMask(), [&](Value* lane) {
+    Value* offset = ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateGEP(ir_.getInt64Ty(), from, lane));
+    Value* value = ir_.CreateAlignedLoad(element, elementPointer(ir_, access.type, access.pointer, offset),
+                                         llvm::Align(elementBytes(access.type)));
+    ir_.CreateStore(value, ir_.CreateGEP(element, into, lane));
+  });
+  return ir_.CreateLoad(all, into);
 }
 
 /// Elements in memory form. Without fast hardware gathers: one scalar load per lane, inactive lanes read from a zero constant, so that
@@ -297,6 +346,20 @@ void RegionEmitter::emitStore(ir::StoreOp op) {
 }
 
 void RegionEmitter::store(const Access& access, const Lane& value) {
+  Access inOrder, apart;
+  if (Value* holds = spaced(access, inOrder, apart)) {
+    emit::emitIf(
+        ir_, holds,
+        [&] {
+          store(inOrder, value);
+          return Values{};
+        },
+        [&] {
+          store(apart, value);
+          return Values{};
+        });
+    return;
+  }
   if (isUniform(access) && value.isUniform()) {
     Value* pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
     auto once = [&] { emit::emitStore(ir_, e_.features, access.type, value.value, pointer, 1); };
@@ -381,7 +444,8 @@ void RegionEmitter::scatter(const Access& access, Value* stored, Value* mask) {
     unrolled();
     return;
   }
-  emit::emitIf(ir_, allLanes(ir_, mask), unrolled, [&] {
+  Value* isWhole = access.isRare ? ir_.getFalse() : allLanes(ir_, mask);
+  emit::emitIf(ir_, isWhole, unrolled, [&] {
     llvm::AllocaInst* slot = entryAlloca(ir_, stored->getType());
     ir_.CreateStore(stored, slot);
     Value* offsets = math_.vector(access.offset);

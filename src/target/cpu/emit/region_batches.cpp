@@ -1,0 +1,272 @@
+// Loops whose lanes each read a row of memory of their own, `for k: sum += a[row * width + k] * …`: several rounds at once.
+//
+// Lane by lane, a round takes one element of each row: as many scalar loads as there are lanes, of lines that often share a set of the first-level
+// cache, since rows are powers of two apart. A batch takes as many rounds as a vector register has elements: one vector of each row, transposed
+// in registers, and then the rounds in their order, so that sums round as they did. On a product with rows of 16 KB that is 4 times faster.
+#include "target/cpu/emit/region_emitter.h"
+
+#include <llvm/ADT/MapVector.h>
+#include <mlir/IR/Matchers.h>
+
+namespace vortex::target::cpu::emit {
+
+namespace arith = mlir::arith;
+namespace scf = mlir::scf;
+using llvm::Value;
+
+static constexpr unsigned kMostOps = 256;  ///< of a body that is emitted for each round of a batch
+static constexpr unsigned kRow = 8;        ///< elements of 4 bytes in a register
+
+namespace {
+
+/// An index in a loop: what stays, and what the counter and constants add.
+struct Index {
+  llvm::SmallVector<mlir::Value> invariant;  ///< and sums of narrower numbers, which grow by 1 with the counter
+  int64_t step = 0, constant = 0;
+};
+
+class IndexParser {
+public:
+  explicit IndexParser(scf::ForOp loop) : loop_(loop) {}
+
+  /// False: something else than a sum.
+  bool add(mlir::Value value, int64_t factor, Index& into) {
+    llvm::APInt number;
+    if (value == loop_.getInductionVar()) {
+      into.step += factor;
+    } else if (mlir::matchPattern(value, mlir::m_ConstantInt(&number))) {
+      into.constant += factor * number.getSExtValue();
+    } else if (loop_.isDefinedOutsideOfLoop(value)) {
+      if (factor != 1)
+        return false;
+      into.invariant.push_back(value);
+    } else {
+      mlir::Operation* op = value.getDefiningOp();
+      if (auto cast = mlir::dyn_cast_or_null<arith::IndexCastOp>(op); cast && isWide(cast.getIn()))
+        return add(cast.getIn(), factor, into);
+      if (auto cast = mlir::dyn_cast_or_null<arith::IndexCastUIOp>(op); cast && isWide(cast.getIn()))
+        return add(cast.getIn(), factor, into);
+      if (auto wide = mlir::dyn_cast_or_null<arith::ExtUIOp>(op);
+          wide && isWide(value) && narrowStep(wide.getIn()) == 1) {
+        into.invariant.push_back(value);
+        into.step += factor;
+        return true;
+      }
+      if (auto sum = mlir::dyn_cast_or_null<arith::AddIOp>(op); sum && isWide(value))
+        return add(sum.getLhs(), factor, into) && add(sum.getRhs(), factor, into);
+      auto product = mlir::dyn_cast_or_null<arith::MulIOp>(op);
+      if (!product || !isWide(value) || !mlir::matchPattern(product.getRhs(), mlir::m_ConstantInt(&number)) ||
+          number.getSExtValue() < 0 || number.getSExtValue() > kRow)
+        return false;
+      return add(product.getLhs(), factor * number.getSExtValue(), into);
+    }
+    return true;
+  }
+
+  /// By how much a sum of 32 bits grows with the counter; nothing: it is no such sum.
+  std::optional<int64_t> narrowStep(mlir::Value value) {
+    if (loop_.isDefinedOutsideOfLoop(value))
+      return 0;
+    if (auto low = value.getDefiningOp<arith::TruncIOp>())
+      if (auto cast = low.getIn().getDefiningOp<arith::IndexCastUIOp>())
+        return cast.getIn() == loop_.getInductionVar() ? std::optional<int64_t>(1) : std::nullopt;
+    auto sum = value.getDefiningOp<arith::AddIOp>();
+    if (!sum || !value.getType().isInteger(32))
+      return std::nullopt;
+    const auto a = narrowStep(sum.getLhs()), b = narrowStep(sum.getRhs());
+    return a && b ? std::optional(*a + *b) : std::nullopt;
+  }
+
+private:
+  static bool isWide(mlir::Value value) { return value.getType().isIndex() || value.getType().isInteger(64); }
+
+  scf::ForOp loop_;
+};
+
+}  // namespace
+
+/// Empty: the loop reads no rows, or more than reads and computes.
+llvm::SmallVector<RegionEmitter::RowLoads> RegionEmitter::findRows(scf::ForOp loop) {
+  llvm::SmallVector<RowLoads> rows;
+  llvm::APInt step;
+  if (!(e_.features.avx2 || e_.features.avx512) || shape_.width % kRow != 0 || section_.op || mask_ ||
+      loop.getNumRegionIterArgs() == 0 || !mlir::matchPattern(loop.getStep(), mlir::m_One()) ||
+      loop.getBody()->getOperations().size() > kMostOps)
+    return {};
+  llvm::SmallVector<std::pair<ir::LoadOp, Index>> found;
+  for (mlir::Operation& op : loop.getBody()->without_terminator()) {
+    auto load = mlir::dyn_cast<ir::LoadOp>(op);
+    if (!load && (!isElementwise(&op) || op.getNumRegions() != 0))
+      return {};
+    if (!load || load.getMask() || load.getIndices().size() != 1 ||
+        !load.getView().getType().getElementType().isF32() || analysis_.form(load.getIndices()[0]).isUniform() ||
+        !loop.isDefinedOutsideOfLoop(load.getView()))
+      continue;
+    Index index;
+    if (IndexParser parser(loop);
+        parser.add(load.getIndices()[0], 1, index) && (index.step == 1 || index.step == 2 || index.step == 4))
+      found.emplace_back(load, index);
+  }
+  llvm::sort(found, [](const auto& a, const auto& b) { return a.second.constant < b.second.constant; });
+  llvm::SmallVector<Index> firsts;
+  for (auto& [load, index] : found) {
+    bool isJoined = false;
+    for (auto [row, first] : llvm::zip(rows, firsts)) {
+      const int64_t behind = index.constant - first.constant;
+      if (row.first.getView() != load.getView() || first.invariant != index.invariant || first.step != index.step ||
+          behind >= index.step)
+        continue;
+      row.loads.emplace_back(load, behind);
+      isJoined = true;
+      break;
+    }
+    if (isJoined)
+      continue;
+    rows.push_back({load, index.step, {{load, 0}}, {}});
+    for (mlir::Value each : index.invariant)
+      if (!loop.isDefinedOutsideOfLoop(each))
+        rows.back().narrow.push_back(each.getDefiningOp());
+    firsts.push_back(index);
+  }
+  constexpr size_t kMostRows = 4;
+  const bool isAlike = llvm::all_of(rows, [&](const RowLoads& row) { return row.step == rows[0].step; });
+  return isAlike && rows.size() <= kMostRows ? rows : llvm::SmallVector<RowLoads>();
+}
+
+/// Whether the next `kRow` elements of each lane's row are there, i1; null: that is not known of them. Their lanes' first ones in `offset`.
+Value* RegionEmitter::proveRows(scf::ForOp loop, const RowLoads& row, Lane& offset) {
+  ir::LoadOp load = row.first;
+  emitChain(*loop.getBody(), load.getIndices()[0]);
+  Access all = access(load.getView(), load.getIndices(), {}, load.getGuarded()), inOrder, apart;
+  Value* holds = spaced(all, inOrder, apart);
+  if (!holds)
+    inOrder = all;
+  offset = inOrder.offset;
+  if (!offset.isAffine() || offset.constantStride().value_or(kRow) < 2)
+    return nullptr;
+  for (auto [index, extent] : inOrder.bounds) {
+    const Lane last = math_.add(index, Lane::uniform(ir_.getInt64(kRow - 1)));
+    for (const Lane& end : {index, last}) {
+      Value* inside = math_.provesAll(llvm::CmpInst::ICMP_ULT, end, extent);
+      if (!inside)
+        return nullptr;
+      holds = holds ? ir_.CreateAnd(holds, inside) : inside;
+    }
+  }
+  for (mlir::Operation* narrow : row.narrow) {
+    // Until the batch ends.
+    const Lane wide = lane(narrow->getResult(0)).spaced();
+    if (!wide.isUniform() && !wide.isAffine())
+      return nullptr;
+    Value* most = wide.isUniform()
+                      ? wide.value
+                      : ir_.CreateAdd(wide.value, ir_.CreateMul(wide.stride, ir_.getInt64(shape_.width - 1)));
+    most = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, wide.value, most);
+    Value* stays = ir_.CreateICmpULT(ir_.CreateAdd(most, ir_.getInt64(kRow)), ir_.getInt64(int64_t{1} << 32));
+    holds = holds ? ir_.CreateAnd(holds, stays) : stays;
+  }
+  return holds;
+}
+
+/// Eight registers of eight: element i of vector j becomes element j of vector i.
+static void transpose(llvm::IRBuilder<>& ir, llvm::MutableArrayRef<Value*> v) {
+  static constexpr int kLow[] = {0, 8, 1, 9, 4, 12, 5, 13}, kHigh[] = {2, 10, 3, 11, 6, 14, 7, 15};
+  static constexpr int kFirst[] = {0, 1, 8, 9, 4, 5, 12, 13}, kSecond[] = {2, 3, 10, 11, 6, 7, 14, 15};
+  static constexpr int kLeft[] = {0, 1, 2, 3, 8, 9, 10, 11}, kRight[] = {4, 5, 6, 7, 12, 13, 14, 15};
+  Value *pairs[8], *fours[8];
+  for (unsigned i = 0; i < 8; i += 2) {
+    pairs[i] = ir.CreateShuffleVector(v[i], v[i + 1], kLow);
+    pairs[i + 1] = ir.CreateShuffleVector(v[i], v[i + 1], kHigh);
+  }
+  for (unsigned i = 0; i < 8; i += 4)
+    for (unsigned half = 0; half < 2; ++half) {
+      fours[i + 2 * half] = ir.CreateShuffleVector(pairs[i + half], pairs[i + half + 2], kFirst);
+      fours[i + 2 * half + 1] = ir.CreateShuffleVector(pairs[i + half], pairs[i + half + 2], kSecond);
+    }
+  for (unsigned i = 0; i < 4; ++i) {
+    v[i] = ir.CreateShuffleVector(fours[i], fours[i + 4], kLeft);
+    v[i + 4] = ir.CreateShuffleVector(fours[i], fours[i + 4], kRight);
+  }
+}
+
+/// Vector k: element k behind the first one of each lane's row.
+Values RegionEmitter::loadRows(const RowLoads& row, const Lane& offset) {
+  ir::LoadOp load = row.first;
+  const Access all = access(load.getView(), load.getIndices(), {}, false);
+  llvm::Type* vector = llvm::FixedVectorType::get(ir_.getFloatTy(), kRow);
+  Values columns(kRow);
+  for (unsigned lane = 0; lane < shape_.width; lane += kRow) {
+    Value* v[kRow];
+    for (unsigned i = 0; i < kRow; ++i) {
+      Value* at = ir_.CreateAdd(offset.value, ir_.CreateMul(offset.stride, ir_.getInt64(lane + i)));
+      v[i] = ir_.CreateAlignedLoad(vector, elementPointer(ir_, all.type, all.pointer, at), llvm::Align(4));
+    }
+    transpose(ir_, v);
+    for (unsigned i = 0; i < kRow; ++i)
+      columns[i] = columns[i] ? joined(columns[i], v[i]) : v[i];
+  }
+  return columns;
+}
+
+Value* RegionEmitter::joined(Value* low, Value* high) {
+  auto* from = llvm::cast<llvm::FixedVectorType>(low->getType());
+  const unsigned count = from->getNumElements(),
+                 more = llvm::cast<llvm::FixedVectorType>(high->getType())->getNumElements();
+  llvm::SmallVector<int> all, wide;
+  for (unsigned i = 0; i < count + more; ++i)
+    all.push_back(int(i));
+  for (unsigned i = 0; i < count; ++i)
+    wide.push_back(i < more ? int(i) : -1);
+  if (more < count)
+    high = ir_.CreateShuffleVector(high, wide);
+  return ir_.CreateShuffleVector(low, high, all);
+}
+
+/// Rounds in batches, as long as rows are inside of their bounds. State: the counter, and what the loop carries; gives what is left to do.
+/// Nothing: the loop reads no rows.
+std::optional<Values> RegionEmitter::emitBatches(scf::ForOp loop, Value* lower, Value* upper, const Values& initial) {
+  const llvm::SmallVector<RowLoads> rows = findRows(loop);
+  if (rows.empty())
+    return std::nullopt;
+  const int64_t rounds = kRow / rows[0].step;
+  Values state{lower};
+  llvm::append_range(state, initial);
+  llvm::SmallVector<Lane> offsets(rows.size());
+  bool isKnown = true;
+  const auto before = [&](llvm::ArrayRef<Value*> args, Values& forwarded) {
+    forwarded.assign(args.begin(), args.end());
+    set(loop.getInductionVar(), Lane::uniform(args[0]));
+    Value* goesOn = ir_.CreateAnd(ir_.CreateICmpSLT(args[0], upper),
+                                  ir_.CreateICmpUGE(ir_.CreateSub(upper, args[0]), ir_.getInt64(rounds)));
+    for (auto [row, offset] : llvm::zip(rows, offsets)) {
+      Value* inside = proveRows(loop, row, offset);
+      isKnown &= inside != nullptr;
+      goesOn = inside ? ir_.CreateAnd(goesOn, inside) : ir_.getFalse();
+    }
+    return goesOn;
+  };
+  const auto after = [&](llvm::ArrayRef<Value*> args) {
+    Values next(args.begin(), args.end());
+    llvm::SmallVector<Values> columns;
+    if (isKnown)
+      for (auto [row, offset] : llvm::zip(rows, offsets))
+        columns.push_back(loadRows(row, offset));
+    for (int64_t round = 0; round < rounds && isKnown; ++round) {
+      set(loop.getInductionVar(), Lane::uniform(ir_.CreateAdd(args[0], ir_.getInt64(round))));
+      setAll(loop.getRegionIterArgs(), llvm::ArrayRef(next).drop_front());
+      for (auto [row, column] : llvm::zip(rows, columns))
+        for (auto [load, behind] : row.loads)
+          loaded_[load] = column[size_t(round * row.step + behind)];
+      emitBlock(*loop.getBody());
+      const Values carried = yields(loop.getBody()->getTerminator(), loop.getRegionIterArgs());
+      next.assign(1, args[0]);
+      llvm::append_range(next, carried);
+    }
+    loaded_.clear();
+    next[0] = ir_.CreateAdd(args[0], ir_.getInt64(rounds));
+    return next;
+  };
+  return emit::emitWhile(ir_, state, before, after);
+}
+
+}  // namespace vortex::target::cpu::emit
