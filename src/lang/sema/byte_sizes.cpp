@@ -82,7 +82,8 @@ private:
         .error("E0553", expr.range,
                base::concat("this list takes ", base::showBytes(bytes), " bytes, a list has at most ",
                             base::kMostTensorBytes))
-        .primary("this has too many elements");
+        .primary("this has too many elements")
+        .help("no memory holds it: a running program would end here with E0703");
     return false;
   }
 

@@ -67,12 +67,16 @@ unsigned EntryArguments::addCopy(unsigned original, ArrayRef<ir::SizeAttr> asked
     extents.push_back(mostOf(extent));
   auto type = cast<ir::ViewType>(types_[original]);
   SmallVector<Attribute> sizes(extents.begin(), extents.end());
+  SmallVector<NamedAttribute> described{
+      builder.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
+      builder.getNamedAttr("extents", builder.getArrayAttr(sizes)),
+      builder.getNamedAttr(ir::kStandsFor, builder.getI64IntegerAttr(original))};
+  // The view does not say whether integers have a sign.
+  if (auto spelled = cast<DictionaryAttr>(args_[original]).getAs<StringAttr>("type"))
+    described.push_back(builder.getNamedAttr("type", spelled));
   // Rows of the original may be of any length.
   add(ir::ViewType::get(SmallVector<int64_t>(extents.size(), ShapedType::kDynamic), type.getElementType()), "",
-      ir::Role::Temp,
-      {builder.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
-       builder.getNamedAttr("extents", builder.getArrayAttr(sizes)),
-       builder.getNamedAttr(ir::kStandsFor, builder.getI64IntegerAttr(original))});
+      ir::Role::Temp, described);
   return static_cast<unsigned>(types_.size() - 1);
 }
 
