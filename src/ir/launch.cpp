@@ -223,7 +223,12 @@ private:
       return launch_.emitOpError() << "has argument " << temporary << " stand for argument " << original
                                    << "; temporaries stand for parameters that are only read";
     auto other = llvm::dyn_cast<ViewType>(types_[unsigned(original)]);
-    if (!other || other.getRank() != view.getRank() || other.getElementType() != view.getElementType())
+    // Views do not say whether integers have a sign; the spelled types do.
+    auto spelled = [&](unsigned argument) {
+      return llvm::cast<mlir::DictionaryAttr>(entry_.getArgs()[argument]).get("type");
+    };
+    if (!other || other.getRank() != view.getRank() || other.getElementType() != view.getElementType() ||
+        spelled(temporary) != spelled(unsigned(original)))
       return launch_.emitOpError() << "has argument " << temporary << " stand for argument " << original
                                    << " of another type";
     return success();

@@ -2,6 +2,7 @@
 
 #include "pipeline/compiler.h"
 
+#include "artifact/validate.h"
 #include "base/check.h"
 #include "base/text.h"
 #include "pipeline/error_collector.h"
@@ -21,7 +22,9 @@ public:
 
   std::string name() const override { return target_.cpu; }
   passes::TensorSchedule tensorSchedule(mlir::ModuleOp) const override { return target::cpu::tensorSchedule(target_); }
-  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer, const Choose&) override {
+
+private:
+  Result<artifact::Kernel> doCompile(mlir::ModuleOp scheduled, const Observer& observer, const Choose&) override {
     std::string llvm, optimized, assembly;
     target::cpu::CompileTexts texts;
     texts.llvm = observer.wants("llvm") ? &llvm : nullptr;
@@ -39,7 +42,6 @@ public:
     return compiled;
   }
 
-private:
   target::cpu::codegen::Target target_;
 };
 
@@ -59,7 +61,10 @@ public:
   passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) const override {
     return target::nvidia::tensorSchedule(target_, module);
   }
-  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer, const Choose& choose) override {
+
+private:
+  Result<artifact::Kernel> doCompile(mlir::ModuleOp scheduled, const Observer& observer,
+                                     const Choose& choose) override {
     std::string vxnv, vxt;
     target::nvidia::CompileTexts texts;
     texts.vxnv = observer.wants("vxnv") ? &vxnv : nullptr;
@@ -80,7 +85,7 @@ public:
     return done ? Result<artifact::Kernel>(std::move(lowered->kernel)) : done.takeError();
   }
 
-  Result<Plan> plan(mlir::ModuleOp scheduled, const Observer& observer) override {
+  Result<Plan> doPlan(mlir::ModuleOp scheduled, const Observer& observer) override {
     target::nvidia::CompileTimes spent;
     auto lowered = target::nvidia::lowerKernel(scheduled, target_, {}, &spent);
     observer.time("vxt", spent.lower);
@@ -93,7 +98,6 @@ public:
     return Plan{std::move(lowered->kernel), writeEntries(*lowered->entries)};
   }
 
-private:
   /// Adds the code of what is wanted.
   Result<void> emit(target::nvidia::LoweredKernel& lowered, const std::function<bool(const std::string&)>& wanted,
                     const Observer& observer) {
@@ -125,7 +129,9 @@ public:
   passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) const override {
     return target::metal::tensorSchedule(module);
   }
-  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer, const Choose&) override {
+
+private:
+  Result<artifact::Kernel> doCompile(mlir::ModuleOp scheduled, const Observer& observer, const Choose&) override {
     std::string vxt;
     auto compiled = target::metal::compileKernel(scheduled, target_, observer.wants("vxt") ? &vxt : nullptr);
     if (!vxt.empty())
@@ -135,14 +141,32 @@ public:
     return compiled;
   }
 
-private:
   std::string target_;
 };
 
 }  // namespace
 
+static void checkArtifact(const artifact::Kernel& kernel) {
+  const Result<void> valid = artifact::validate(kernel);
+  VORTEX_CHECK(valid, "%s", valid.error().message.c_str());
+}
+
+Result<artifact::Kernel> BackEnd::compile(mlir::ModuleOp scheduled, const Observer& observer, const Choose& choose) {
+  auto compiled = doCompile(scheduled, observer, choose);
+  if (compiled)
+    checkArtifact(*compiled);
+  return compiled;
+}
+
 Result<BackEnd::Plan> BackEnd::plan(mlir::ModuleOp scheduled, const Observer& observer) {
-  auto compiled = compile(scheduled, observer);
+  auto planned = doPlan(scheduled, observer);
+  if (planned)
+    checkArtifact(planned->kernel);
+  return planned;
+}
+
+Result<BackEnd::Plan> BackEnd::doPlan(mlir::ModuleOp scheduled, const Observer& observer) {
+  auto compiled = doCompile(scheduled, observer, {});
   if (!compiled)
     return compiled.takeError();
   return Plan{std::move(compiled).value(), {}};

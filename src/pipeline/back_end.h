@@ -16,6 +16,7 @@
 
 namespace vortex::pipeline {
 
+/// An artifact that loading would refuse is our own mistake: compile() and plan() check it.
 class BackEnd {
 public:
   virtual ~BackEnd() = default;
@@ -32,15 +33,19 @@ public:
   /// `choose`: which of the absent entry points of a kernel are made, all without it; it may add a coverage that says what for. Back ends with one
   /// entry point per phase make them all.
   using Choose = std::function<std::set<std::string>(artifact::Kernel& kernel)>;
-  virtual Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer,
-                                           const Choose& choose = {}) = 0;
+  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer, const Choose& choose = {});
 
   /// A kernel whose entry points are absent, and what compileEntry() makes them of. A kernel that has few parts is complete, and `entries` is empty.
   struct Plan {
     artifact::Kernel kernel;
     std::vector<uint8_t> entries;
   };
-  virtual Result<Plan> plan(mlir::ModuleOp scheduled, const Observer& observer);
+  Result<Plan> plan(mlir::ModuleOp scheduled, const Observer& observer);
+
+private:
+  virtual Result<artifact::Kernel> doCompile(mlir::ModuleOp scheduled, const Observer& observer,
+                                             const Choose& choose) = 0;
+  virtual Result<Plan> doPlan(mlir::ModuleOp scheduled, const Observer& observer);
 };
 
 /// The code of an absent entry point of a plan for `target`. Any thread; does not keep what it loads. Error: damaged `entries`, no such entry

@@ -103,6 +103,24 @@ def test_build_into_a_folder_that_cannot_be_written_leaves_nothing(vortex, kerne
     failure(vortex("build", kernels, "-o", tmp_path / "file" / "out", status=1), "E0801")
 
 
+def test_build_writes_no_kernel_where_one_fails(vortex, kernels, tmp_path):
+    out = tmp_path / "out"
+    kernels.write_text(KERNELS + "@launch(grid = [1], block = 32)\nkernel no(d: &mut Tensor<f32, [Q]>) {\n    let t: Tensor<f32, [Q]> @shared\n"
+                       "    t[thread.local_id] = 1.0\n    sync_block()\n    d[thread.local_id] = t[thread.local_id]\n}\n")
+    done = vortex("build", kernels, "--json", "-o", out, status=1)
+    assert "E0805" in done.stderr
+    assert json.loads(done.stdout) == [] and not out.exists()
+
+
+def test_build_takes_back_what_it_wrote_when_a_file_cannot_be_written(vortex, kernels, tmp_path):
+    out = tmp_path / "out"
+    (out / "kernels.row_sums.vxk").mkdir(parents=True)  # the last file
+    (out / "kernels.scale.o").write_text("older")
+    failure(vortex("build", kernels, "-o", out, status=1), "E0801")
+    assert sorted(path.name for path in out.iterdir()) == ["kernels.row_sums.vxk", "kernels.scale.o"]
+    assert (out / "kernels.scale.o").read_text() == "older"
+
+
 def test_build_wants_a_value_for_a_shared_tensors_dimension(vortex, tmp_path):
     path = tmp_path / "k.vx"
     path.write_text("@launch(grid = [1], block = 32)\nkernel k(d: &mut Tensor<f32, [N]>) {\n    let t: Tensor<f32, [N]> @shared\n"

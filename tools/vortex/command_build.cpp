@@ -1,6 +1,5 @@
 #include "tools/vortex/command_build.h"
 #include "artifact/steps.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "host/place_named.h"
 #include "lang/sema/byte_sizes.h"
@@ -82,8 +81,8 @@ static const char* extensionOf(const std::string& target) {
   return target == "cpu" ? ".o" : target.starts_with("metal") ? ".metal" : ".ptx";
 }
 
-std::optional<std::vector<std::string>> writeFiles(const Settings& settings, artifact::Kernel& kernel,
-                                                   const std::string& stem) {
+std::optional<std::vector<std::string>> collectFiles(const Settings& settings, artifact::Kernel& kernel,
+                                                     const std::string& stem, BuildOutputs& outputs) {
   std::vector<uint8_t> machineCode;
   if (settings.target != "cpu") {
     auto assembled = pipeline::assemble(kernel);
@@ -94,26 +93,20 @@ std::optional<std::vector<std::string>> writeFiles(const Settings& settings, art
     machineCode = *std::move(assembled);
   }
   const std::string base = (std::filesystem::path(settings.output) / (stem + "." + kernel.name)).string();
-  auto text = [](const std::vector<uint8_t>& bytes) { return std::string(bytes.begin(), bytes.end()); };
-  std::vector<std::pair<std::string, std::string>> outputs;
-  outputs.push_back({base + extensionOf(settings.target), text(kernel.code)});
-  if (settings.target == "cpu")
-    outputs.push_back({base + ".h", cHeader(kernel)});
-  if (settings.target.starts_with("metal") && !artifact::readsBack(kernel))  // command buffers do not wait for values
-    outputs.push_back({base + ".metal.hpp", metalHeader(kernel, stem)});
-  if (!machineCode.empty())
-    outputs.push_back({base + ".cubin", text(machineCode)});
-  outputs.push_back({base + ".vxk", text(artifact::serialize(kernel))});
   std::vector<std::string> files;
-  for (const auto& [path, content] : outputs) {
-    if (auto written = base::writeFileAtomic(path, content); !written) {
-      for (const std::string& done : files)
-        std::filesystem::remove(done);
-      failWith(settings, "E0801", written.error().message);
-      return std::nullopt;
-    }
-    files.push_back(path);
-  }
+  auto add = [&](const std::string& extension, std::string content) {
+    outputs.add(base + extension, std::move(content));
+    files.push_back(base + extension);
+  };
+  auto text = [](const std::vector<uint8_t>& bytes) { return std::string(bytes.begin(), bytes.end()); };
+  add(extensionOf(settings.target), text(kernel.code));
+  if (settings.target == "cpu")
+    add(".h", cHeader(kernel));
+  if (settings.target.starts_with("metal") && !artifact::readsBack(kernel))  // command buffers do not wait for values
+    add(".metal.hpp", metalHeader(kernel, stem));
+  if (!machineCode.empty())
+    add(".cubin", text(machineCode));
+  add(".vxk", text(artifact::serialize(kernel)));
   return files;
 }
 
@@ -270,7 +263,7 @@ static std::string placeOf(Session& session, source::SourceRange range) {
   return base::concat(session.sources().file(range.file).name(), ":", at.line, ":", at.column);
 }
 
-static int buildKernel(Session& session, const lang::Function& kernel, const std::string& stem,
+static int buildKernel(Session& session, const lang::Function& kernel, const std::string& stem, BuildOutputs& outputs,
                        std::vector<std::string>& reports) {
   const Settings& settings = session.settings();
   const std::optional<irgen::Options> request = buildRequest(session, kernel);
@@ -284,7 +277,7 @@ static int buildKernel(Session& session, const lang::Function& kernel, const std
   artifact::Kernel built = *compiled;
   for (const lang::BuildNote& note : kernel.notes)
     built.notes.push_back(base::concat(note.what, " ", placeOf(session, note.range), ": ", note.text));
-  const auto files = writeFiles(settings, built, stem);
+  const auto files = collectFiles(settings, built, stem, outputs);
   if (!files)
     return 1;
   source::SourceRange end = kernel.range;
@@ -303,16 +296,20 @@ int commandBuild(const Settings& settings) {
   Session session(settings);
   if (!session.load(settings.files[0]))
     return 1;
-  std::error_code error;
-  std::filesystem::create_directories(settings.output, error);
   std::string stem = std::filesystem::path(settings.files[0]).stem().string();
   std::vector<std::string> reports;
   int status = 0;
   const std::vector<const lang::Function*> kernels = chosenKernels(session);
   if (kernels.empty())
     return 1;
+  BuildOutputs outputs;
   for (const lang::Function* kernel : kernels)
-    status |= buildKernel(session, *kernel, stem, reports);
+    status |= buildKernel(session, *kernel, stem, outputs, reports);
+  if (settings.emit.empty() && status == 0)
+    if (auto written = outputs.write(settings.output); !written)
+      status = failWith(settings, "E0801", written.error().message);
+  if (status != 0)  // nothing is written
+    reports.clear();
   if (settings.json && settings.emit.empty())
     writeOutput("[" + base::join(reports, ",\n ") + "]\n");
   else

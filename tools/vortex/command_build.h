@@ -1,6 +1,7 @@
 // What the forms of `vortex build` share.
 #pragma once
 
+#include "tools/vortex/build_outputs.h"
 #include "tools/vortex/session.h"
 
 #include <memory>
@@ -22,10 +23,10 @@ bool checkTarget(const Settings& settings, const std::string& target);
 
 /// The pipeline's stage that `--emit` names.
 std::string stageOf(const std::string& emit);
-/// Code (for the CPU with its header; for GPUs PTX, and machine code where the assembler is installed, whose facts `kernel` gets) and
-/// artifact; nothing is left behind unless all are written. The files' names; nothing after an error message.
-std::optional<std::vector<std::string>> writeFiles(const Settings& settings, artifact::Kernel& kernel,
-                                                   const std::string& stem);
+/// Adds code (for the CPU with its header; for GPUs PTX, and machine code where the assembler is installed, whose facts `kernel` gets) and
+/// artifact. The files' names; nothing after an error message.
+std::optional<std::vector<std::string>> collectFiles(const Settings& settings, artifact::Kernel& kernel,
+                                                     const std::string& stem, BuildOutputs& outputs);
 /// `lastLine`: the kernel's; 0: without the memory report.
 std::string buildReport(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine);
 

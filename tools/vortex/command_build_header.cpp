@@ -1,4 +1,3 @@
-#include "base/file.h"
 #include "base/text.h"
 #include "tools/vortex/command_build.h"
 #include "tools/vortex/cpp_header.h"
@@ -53,16 +52,18 @@ int buildHeaders(const Settings& settings) {
       return 1;
   }
   const std::filesystem::path source = settings.files[0];
-  std::error_code error;
-  std::filesystem::create_directories(settings.output, error);
+  BuildOutputs outputs;
+  std::string report;
   for (const Built& kernel : built) {
     const std::string path =
         (std::filesystem::path(settings.output) / base::concat(source.stem().string(), ".", kernel.name, ".hpp"))
             .string();
-    if (auto written = base::writeFileAtomic(path, cppHeader(kernel.artifacts, source.filename().string())); !written)
-      return failWith(settings, "E0801", written.error().message);
-    writeOutput(base::concat(kernel.name, ": ", path, "\n"));
+    outputs.add(path, cppHeader(kernel.artifacts, source.filename().string()));
+    report += base::concat(kernel.name, ": ", path, "\n");
   }
+  if (auto written = outputs.write(settings.output); !written)
+    return failWith(settings, "E0801", written.error().message);
+  writeOutput(report);
   return 0;
 }
 

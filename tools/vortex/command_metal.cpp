@@ -68,7 +68,8 @@ int runMetal(const Settings& settings) {
   return 0;
 }
 
-static int buildKernel(const Settings& settings, const msl::Request& request, std::string& reports) {
+static int buildKernel(const Settings& settings, const msl::Request& request, BuildOutputs& outputs,
+                       std::string& reports) {
   auto response = read(settings, request);
   if (!response)
     return 1;
@@ -84,7 +85,7 @@ static int buildKernel(const Settings& settings, const msl::Request& request, st
   if (!stage.empty())
     return writeOutput(text), 0;
   artifact::Kernel built = *compiled;
-  const auto files = writeFiles(settings, built, std::filesystem::path(request.file).stem().string());
+  const auto files = collectFiles(settings, built, std::filesystem::path(request.file).stem().string(), outputs);
   if (!files)
     return 1;
   reports += (reports.empty() ? "" : "\n") + buildReport(built, base::join(*files, " "), 0);
@@ -97,8 +98,6 @@ int buildMetal(const Settings& settings) {
   auto launch = readMetalLaunch(settings);
   if (!launch)
     return failWith(settings, "E0904", launch.error().message);
-  std::error_code unmade;
-  std::filesystem::create_directories(settings.output, unmade);
   std::vector<std::string> kernels{launch->request.kernel};
   if (launch->request.kernel.empty()) {
     auto response = read(settings, launch->request);
@@ -110,14 +109,19 @@ int buildMetal(const Settings& settings) {
     if (kernels.empty())
       return failWith(settings, "E0807", "`" + launch->request.file + "` has no kernel");
   }
+  BuildOutputs outputs;
   std::string reports;
   int status = 0;
   for (const std::string& kernel : kernels) {
     launch->request.kernel = kernel;
-    status |= buildKernel(settings, launch->request, reports);
+    status |= buildKernel(settings, launch->request, outputs, reports);
   }
+  if (!settings.emit.empty() || status != 0)
+    return status;
+  if (auto written = outputs.write(settings.output); !written)
+    return failWith(settings, "E0801", written.error().message);
   writeOutput(reports);
-  return status;
+  return 0;
 }
 
 int checkMetal(const Settings& settings, const std::string& path) {

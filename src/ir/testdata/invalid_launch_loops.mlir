@@ -117,3 +117,19 @@ vx.entry @k : (!vx.view<?x?xf32, global>, !vx.view<?xf32, global>) -> ()
           {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"dim(0,0)">], stands_for = 0}]
 // expected-error@+1 {{'vx.launch' op has argument 1 stand for argument 0 of another type}}
 vx.launch @k {}
+
+// -----
+
+vx.entry @k : (!vx.view<?xi8, global>, !vx.view<?xi8, global>) -> ()
+    args [{name = "x", type = "u8", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", type = "i8", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"dim(0,0)">], stands_for = 0}]
+// expected-error@+1 {{'vx.launch' op has argument 1 stand for argument 0 of another type}}
+vx.launch @k {}
+
+// -----
+
+vx.entry @k : (!vx.view<?xi8, global>, !vx.view<?xi8, global>) -> ()
+    args [{name = "x", type = "u8", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"dim(0,0)">], stands_for = 0}]
+// expected-error@+1 {{'vx.launch' op has argument 1 stand for argument 0 of another type}}
+vx.launch @k {}
