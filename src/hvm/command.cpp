@@ -25,7 +25,7 @@ constexpr const char* kHelp =
   -CN, --collapse=N       at most N of them
   -s, --stats             append interactions, heap and time
   -S, --silent            no results
-  -T N, --threads N       threads (default 1)
+  -T N, --threads N       threads (default 1, at most 256)
       --trace             print what each pass of the frontier engine does; this and the next six choose that engine
       --owner             it defers duplications to the owner of their cell (the default)
       --atomics           it lets whoever comes first take that cell
@@ -40,6 +40,8 @@ constexpr const char* kHelp =
       --seed N            order in which threads take work, and blocks begin
       --version, --help
 )";
+
+constexpr uint64_t kMostThreads = 256;
 
 struct Settings {
   std::string file;
@@ -173,8 +175,8 @@ private:
 
   static std::string threadsFrom(Settings& settings, const std::string& value) {
     std::optional<uint64_t> count = parseNumber(value);
-    if (!count || *count < 1 || *count > 1024)
-      return base::concat("--threads ", value, ": not a number from 1 to 1024");
+    if (!count || *count < 1 || *count > kMostThreads)
+      return base::concat("--threads ", value, ": not a number from 1 to ", kMostThreads);
     settings.evaluation.threads = static_cast<unsigned>(*count);
     return "";
   }

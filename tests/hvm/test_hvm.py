@@ -156,6 +156,16 @@ def test_bytes_that_are_no_utf8_are_refused(hvm, tmp_path):
         assert (status, out) == (1, "") and err, bad
 
 
+def test_a_byte_order_mark_at_the_start_is_skipped(hvm, tmp_path):
+    path = tmp_path / "marked.hvm4"
+    path.write_text("\ufeff@main = 1 + 2\n", encoding="utf-8")
+    assert hvm(path) == (0, "3\n", "")
+    path.write_text("\ufeff@main = ?\n", encoding="utf-8")
+    assert hvm(path)[2].startswith(f"PARSE_ERROR ({path}:1:9)")
+    path.write_text("@main = \ufeff1\n", encoding="utf-8")
+    assert hvm(path)[0] == 1
+
+
 def test_missing_files_are_an_error(hvm, tmp_path):
     status, out, err = hvm(tmp_path / "nothing.hvm4")
     assert (status, out) == (1, "") and "nothing.hvm4" in err

@@ -69,29 +69,10 @@ struct Code {
   bool dropsOperands = false;  // erasures or wildcards occur: operators may drop operands
 };
 
-/// Words of the node that the term points at; references to cells have none of their own.
+/// Words of the node that the term points at.
 inline uint32_t wordsOf(Term term, const Code& code) {
-  const Tag tag = tagOf(term);
-  switch (tag) {
-  case App:
-  case Sup:
-  case Dry:
-  case Mat:
-  case Op2:
-  case Eql:
-  case And:
-  case Or: return 2;
-  case Swi:
-  case Dsu:
-  case Ddu: return 3;
-  case Lam:
-  case Use:
-  case Inc:
-  case Pri: return 1;
-  case Thk:
-  case Fun: return code.entries[extOf(term)].count;
-  default: return isConstructor(tag) ? tag - C00 : 0;
-  }
+  const uint32_t words = kNodeWords[tagOf(term)];
+  return words == kCaptured ? code.entries[extOf(term)].count : words;
 }
 
 /// Errors: more entries than ext can number.

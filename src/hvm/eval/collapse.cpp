@@ -46,7 +46,7 @@ bool Evaluation::collapse(Term& term) {
     if (descend(term))
       continue;
     if (!ascend(term))
-      return true;
+      return !stopped_;
   }
 }
 
@@ -69,6 +69,15 @@ static uint32_t collapsedFields(Tag tag) {
   }
 }
 
+/// Levels count as memory: a collection is due whenever they have grown by a sixteenth of it.
+void Evaluation::enterLevel(Level level) {
+  levels_.push_back(level);
+  if (levels_.size() < watchedLevels_)
+    return;
+  watchedLevels_ = levels_.size() + heap_->limitBytes() / 16 / sizeof(Level);
+  heap_->requestCollection();
+}
+
 /// Goes to the first field of the value, if it has one that is to be collapsed.
 bool Evaluation::descend(Term& term) {
   Term* heap = heap_->words();
@@ -83,21 +92,24 @@ bool Evaluation::descend(Term& term) {
     Term body = heap[at];
     if (!(extOf(term) & kErasing))
       heap[at] = makeTerm(Bjv, 0, depth) | kSub;
-    levels_.push_back({number(0), 0, 0, -1});
+    enterLevel({number(0), 0, 0, -1});
     ++depth_;
     term = body;
     return true;
   }
-  levels_.push_back({term, 0, fields, -1});
+  enterLevel({term, 0, fields, -1});
   term = heap[at];
   heap[at] = number(0);
   return true;
 }
 
-/// `term` is collapsed: hands it to the node above. True: there is a further field to collapse, in `term`; false: `term` is the whole result.
+/// `term` is collapsed: hands it to the node above. True: there is a further field to collapse, in `term`; false: `term` is the whole result, or
+/// the run stops.
 bool Evaluation::ascend(Term& term) {
   Term* heap = heap_->words();
   while (!levels_.empty()) {
+    if (first().needsCollection() && !safePoint(first(), term))
+      return false;
     Level& level = levels_.back();
     Loc at = locOf(level.node);
     Tag tag = tagOf(term);

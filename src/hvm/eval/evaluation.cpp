@@ -18,7 +18,7 @@ Result<void> Evaluation::begin() {
   // A device has the heap to itself.
   const bool isAlone = code_.hasEffects || (options_.offload && code_.usesDevice);
   unsigned threads = isAlone ? 1 : std::max(1u, options_.threads);
-  auto heap = Heap::create(options_.memoryBytes, threads);
+  auto heap = Heap::create(options_.memoryBytes, threads, options_.reserveWords);
   if (!heap)
     return heap.takeError();
   heap_ = std::move(*heap);
@@ -28,6 +28,8 @@ Result<void> Evaluation::begin() {
       return machine.takeError();
     workers_.push_back(std::make_unique<Worker>());
     workers_.back()->machine = std::move(*machine);
+    if (options_.collectsAtEverySafePoint)
+      workers_.back()->machine->collectAlways();
   }
   heap_->attention() = standingAttention();
   running_ = 1, parked_ = waiting_ = leaving_ = 0;
@@ -154,12 +156,20 @@ void Evaluation::thawStuckCells(Worker& worker) {
 
 bool Evaluation::drainAlone(Worker& worker, size_t floor) {
   while (worker.positions.size() > floor) {
+    if (!comesToSafePoint(worker))
+      return false;
     Loc position = worker.positions.back();
     worker.positions.pop_back();
     if (!normalizePosition(worker, position))
       return false;
   }
   return true;
+}
+
+/// Between two positions, whose values may be there already and yet become larger when they are visited.
+bool Evaluation::comesToSafePoint(Worker& worker) {
+  Term nothing = number(0);
+  return !worker.machine->needsCollection() || safePoint(*worker.machine, nothing);
 }
 
 bool Evaluation::normalizePosition(Worker& worker, Loc position) {

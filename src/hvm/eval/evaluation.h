@@ -20,7 +20,8 @@ struct EvaluationOptions {
   std::function<Result<uint64_t>(Machine&, Term&)> offload = {};
   bool forksOperands = true;              // with several threads: both operands of an operator at once
   bool collectsAtEverySafePoint = false;  // to test the collector
-  bool forksAtEverySafePoint = false;     // to test forks
+  uint64_t reserveWords = Heap::kReserveWords;
+  bool forksAtEverySafePoint = false;  // to test forks
 };
 
 class Evaluation : public World {
@@ -76,6 +77,7 @@ private:
   Result<Term> normalizeRoot(uint32_t definition);
   bool normalizePasses(Worker& worker, Loc root, const std::function<bool()>& pass);
   bool drainAlone(Worker& worker, size_t floor);
+  bool comesToSafePoint(Worker& worker);
   bool normalizePosition(Worker& worker, Loc position);
   void visitValue(Worker& worker, Term value, Loc position);
   bool freezeStuckCell(Worker& worker, Term& value, Loc& position);
@@ -84,6 +86,7 @@ private:
   // Threads.
   bool drainTogether(Loc root);
   void work(Worker& worker);
+  void startThread();
   bool takeWork(Worker& worker, Loc& operand);
   bool takePositions(Worker& worker, Worker& victim);
   void beginSharing();
@@ -100,6 +103,7 @@ private:
   bool park(Worker& worker, Term* current);
   void collectAndResume();
   void collect();
+  uint64_t listBytes() const;
   void stop(std::string error);
 
   // Collapse: one step (§10.1) keeps its own stack of nodes whose fields are being collapsed.
@@ -109,6 +113,7 @@ private:
     int sup;                // the leftmost field that is a superposition, -1 if none
   };
   bool collapse(Term& term);
+  void enterLevel(Level level);
   bool descend(Term& term);
   bool ascend(Term& term);
   Term lift(const Level& level);
@@ -129,7 +134,9 @@ private:
   std::mutex mutex_;  // for all below up to the collapse part
   std::condition_variable resumed_;
   uint64_t offloaded_ = 0;              // interactions of devices
-  unsigned running_ = 1, parked_ = 0;   // threads that take part in collections, and those that stand
+  std::vector<std::thread> threads_;    // all but the first; more are started while there is work for them
+  std::atomic<unsigned> running_{1};    // threads that take part in collections
+  unsigned parked_ = 0;                 // those of them that stand
   unsigned waiting_ = 0, leaving_ = 0;  // of those that stand: for a collection, and after one
   uint64_t collection_ = 0;
   std::string error_;
@@ -140,6 +147,7 @@ private:
   std::mutex waitMutex_;               // for Worker::awaited
 
   std::vector<Level> levels_;
+  size_t watchedLevels_ = 1 << 16;
   uint32_t depth_ = 0;  // lambdas among them
   std::array<std::deque<Term>, 64> queue_;
 };

@@ -191,6 +191,36 @@ TEST(HvmEvaluation, ExhaustedMemoryIsAnErrorAfterTheLinesBeforeIt) {
   EXPECT_EQ(lines.lines, (std::vector<std::string>{"1", "2", "3"}));
 }
 
+// Rules that fire one after the other without calls, matches or duplications between them.
+TEST(HvmEvaluation, LongChainsOfRulesThatOnlyAddMeetTheLimitOfMemory) {
+  const std::pair<const char*, bool> chains[] = {
+      {"@f = λ{0: &A{λa.a, λb.b}; λ&n. @f(n - 1)(n)}\n@main = @f(90000)", false},
+      {"@f = λ{0: &A{1, 2}; λ&n. @f(n - 1) + n}\n@main = @f(50000)", false},
+      {"@f = λ{0: &A{1, 2}; λn. λ{λx. x}(@f(n - 1))}\n@main = @f(90000)", false},
+      {"@f = λ{0: &A{1, 2}; λn. λ{0: 1; λx. x}(@f(n - 1))}\n@main = @f(90000)", false},
+      {"@f = λ{0: ↑1; λ&n. (@f(n - 1) === n) .&. n}\n@main = @f(30000)", false},
+      {"@f = λ{0: ^x; λ&n. @f(n - 1)(n)}\n@main = @f(90000)", false},
+      {"@f = λ{0: λx. x; λ&n. λx. @f(n - 1)(x)(n)}\n@main = λx. @f(90000, x)", false},
+      {"@f = λ{0: 0; λ&n. λ{λ&x. #T{x,x,x,x,x,x,x,x,x,x,x,x,n}}(@f(n - 1))}\n@main = @f(60000)", false},
+      {"@f = λ{0: λx. x; λ&n. !g = @f(n - 1); λx. g(#T{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,x})}\n@main = @f(20000, 1)",
+       false},
+      {"@l = λ{0: []; λ&n. (λx. #T{n,1,2,3,4,5,6,7,8,9,10,11,12,13,14,x}) <> @l(n - 1)}\n@main = @l(15000)", false},
+      {"@f = λ{0: 7; λn. λx. @f(n - 1)}\n@main = @f(200000)", true},
+      {"@l = #C{@l}\n@main = @l", true},
+      {"@f = λ{0: &A{1, 2}; λ&n. #T{n, @f(n - 1), 3, 4, 5, 6, 7}}\n@main = @f(9000)", true},
+  };
+  for (const auto& [text, isCollapsed] : chains) {
+    auto program = parseText(text, "test");
+    EvaluationOptions options{.memoryBytes = 1 << 20, .reserveWords = 1 << 16};
+    Outcome outcome = evaluate(program, isCollapsed, options, ~0ull);
+    EXPECT_EQ(outcome.error, "Error: out of memory: the limit is 1048576 bytes (--memory)") << text;
+    if (isCollapsed)
+      continue;
+    options.threads = 2;
+    EXPECT_EQ(evaluate(program, false, options, ~0ull).error, outcome.error) << text;
+  }
+}
+
 TEST(HvmEvaluation, TheOrderOfCollapseFollowsDepthAndMarks) {
   EXPECT_EQ(evaluate("@main = &a{&b{1,2},&c{3,4}}", true).lines, (std::vector<std::string>{"1", "2", "3", "4"}));
   EXPECT_EQ(evaluate("@main = &a{&b{1,2},3}", true).lines, (std::vector<std::string>{"3", "1", "2"}));

@@ -3,13 +3,11 @@
 #include "base/text.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <sys/mman.h>
 
 namespace vortex::hvm {
 
-static constexpr uint64_t kReserveWords = uint64_t(1) << 27;        // beyond the limit, until the next safe point
 static constexpr uint64_t kNurseryWords = uint64_t(1) << 17;        // 1 MiB: stays in the second-level cache
 static constexpr uint64_t kSharedNurseryWords = uint64_t(1) << 19;  // for each of several threads, which must meet
 static constexpr uint64_t kMaxWords = uint64_t(1) << 35;            // locations have 36 bits
@@ -19,10 +17,10 @@ static void* reserve(uint64_t bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes, unsigned threads) {
+Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes, unsigned threads, uint64_t reserveWords) {
   std::unique_ptr<Heap> heap(new Heap);
   heap->limitWords_ = std::clamp<uint64_t>(limitBytes / sizeof(Term), 8 * kBlockWords, kMaxWords);
-  heap->reservedWords_ = (heap->limitWords_ + kReserveWords) / kBlockWords * kBlockWords;
+  heap->reservedWords_ = (heap->limitWords_ + reserveWords) / kBlockWords * kBlockWords;
   uint64_t lineBytes = heap->reservedWords_ / kLineWords, bitBytes = heap->reservedWords_ / 8;
   heap->words_ = static_cast<Term*>(reserve(heap->reservedWords_ * sizeof(Term)));
   void* maps = reserve(lineBytes + bitBytes);
@@ -100,19 +98,11 @@ void Heap::beginMarking() {
   lines_[0] = 1;
 }
 
-// What a term refers to: so many words, or one of these.
-static constexpr uint8_t kClosure = 64, kVariable = 65, kSharedCell = 66;
+// What marking follows: so many words of a node, what a closure captured, or a cell.
+static constexpr uint8_t kVariable = 65, kSharedCell = 66;
 static constexpr std::array<uint8_t, 128> kShapes = [] {
-  std::array<uint8_t, 128> shapes{};
-  for (Tag tag : {App, Sup, Dry, Mat, Op2, Eql, And, Or})
-    shapes[tag] = 2;
-  for (Tag tag : {Lam, Use, Inc, Pri, Stk})
-    shapes[tag] = 1;
-  for (Tag tag : {Swi, Dsu, Ddu})
-    shapes[tag] = 3;
-  for (uint32_t fields = 0; fields <= C16 - C00; ++fields)
-    shapes[C00 + fields] = static_cast<uint8_t>(fields);
-  shapes[Thk] = shapes[Fun] = kClosure, shapes[Var] = kVariable;
+  std::array<uint8_t, 128> shapes = kNodeWords;
+  shapes[Stk] = 1, shapes[Var] = kVariable;
   shapes[Dp0] = shapes[Dp1] = shapes[Fut] = kSharedCell;
   return shapes;
 }();
@@ -144,7 +134,7 @@ inline Term* Heap::visit(Term* word, const Code& code) {
       lines_[loc / kLineWords] = 1;
       return nullptr;
     }
-    if (count == kClosure)
+    if (count == kCaptured)
       count = code.entries[extOf(term)].count;
     if (count == 0)
       return nullptr;

@@ -24,8 +24,10 @@ struct Region {
 
 class Heap {
 public:
+  /// What may be used beyond the limit until all threads have come to a safe point.
+  static constexpr uint64_t kReserveWords = uint64_t(1) << 27;
   /// Reserves address space for `limitBytes` of heap and stacks; memory is taken as it is used.
-  static Result<std::unique_ptr<Heap>> create(uint64_t limitBytes, unsigned threads);
+  static Result<std::unique_ptr<Heap>> create(uint64_t limitBytes, unsigned threads, uint64_t reserveWords);
   ~Heap();
 
   Term* words() const { return words_; }

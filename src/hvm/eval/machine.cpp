@@ -15,6 +15,31 @@ VORTEX_HVM_INLINE static uint32_t compute(uint32_t op, uint32_t left, uint32_t r
 
 static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 | tag; }
 
+// Safe points: what is alive is on the stack or in `cur`. Every way round the loops of run() passes one, so that what is taken from the heap and
+// pushed between two of them is bounded by the rule or the code that runs. Where the loops only use up what exists, a point that waits for the
+// heap is enough.
+#define STOP_UNLESS(goesOn)                                                                                            \
+  if (!(goesOn)) {                                                                                                     \
+    result = cur;                                                                                                      \
+    return Machine::Outcome::Stopped;                                                                                  \
+  }
+#define SAFE_POINT                                                                                                     \
+  if (__builtin_expect(needsAttention(), 0)) {                                                                         \
+    STOP_UNLESS(safePoint(cur))                                                                                        \
+  }
+#define ROOM_POINT                                                                                                     \
+  if (__builtin_expect(needsCollection(), 0)) {                                                                        \
+    STOP_UNLESS(safePoint(cur))                                                                                        \
+  }
+// The same for a value that meets a frame which another thread may want, or which may have become another one meanwhile.
+#define ROOM_POINT_OF_FRAME                                                                                            \
+  if (__builtin_expect(needsCollection(), 0)) {                                                                        \
+    const Term seenValue = cur, seenTop = sp[-1];                                                                      \
+    STOP_UNLESS(safePoint(cur))                                                                                        \
+    if (cur != seenValue || sp[-1] != seenTop)                                                                         \
+      goto reduce;                                                                                                     \
+  }
+
 // The vocabulary of rules.def.
 #define VALUE(term)                                                                                                    \
   {                                                                                                                    \
@@ -46,7 +71,12 @@ static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 
 #define EITHER(condition, first, second)                                                                               \
   if (condition)                                                                                                       \
   first else second
-#define COMPARE(x) REDUCE(compare(x, cur))
+#define COMPARE(x)                                                                                                     \
+  {                                                                                                                    \
+    cur = compare(x, cur);                                                                                             \
+    ROOM_POINT                                                                                                         \
+    goto reduce;                                                                                                       \
+  }
 #define HEADER(op, part) uint32_t op = static_cast<uint32_t>(part(sp[-1]));
 #define LEFT(n) Term n = number(numberOf(*--sp));
 #define UNUSED(x) (void)x;
@@ -59,7 +89,9 @@ static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 
 #define SPLIT_BY(x, label)                                                                                             \
   auto x##Sides = split(x, label);                                                                                     \
   Term x##0 = x##Sides.zero, x##1 = x##Sides.one;
-#define AGAIN(...) again(cur, __VA_ARGS__);
+#define AGAIN(...)                                                                                                     \
+  again(cur, __VA_ARGS__);                                                                                             \
+  ROOM_POINT
 #define BIND(lambda, argument) bind(lambda, argument);
 #define MATCH(m, isHit)                                                                                                \
   if (isHit) {                                                                                                         \
@@ -145,6 +177,7 @@ value: {
 #define RULE_QUOTED(name, counted, frame, ...)                                                                         \
   case key(frame, Nam)... key(frame, Dry):                                                                             \
   case key(frame, Bjv)... key(frame, Bj1): {                                                                           \
+    ROOM_POINT                                                                                                         \
     interactions += counted;                                                                                           \
     __VA_ARGS__                                                                                                        \
   }
@@ -173,6 +206,7 @@ value: {
 #include "hvm/eval/rules.def"
 #undef RULE_OTHER
   default:
+    ROOM_POINT_OF_FRAME
     switch (frame) {
 #undef RULE
 #undef RULE_CONSTRUCTOR
@@ -252,13 +286,16 @@ void Machine::markStack(Heap& heap) const {
 Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const Code& code, uint32_t id,
                                                  uint64_t fuel) {
   std::unique_ptr<Machine> machine(new Machine(world, heap, code, id, fuel));
-  machine->stackLimit_ = heap.limitBytes() / sizeof(Term) + (1 << 24);
+  // Between two safe points the nodes of the heap may go to the stack.
+  const uint64_t limitWords = heap.limitBytes() / sizeof(Term);
+  machine->stackLimit_ = limitWords + limitWords / 2 + (1 << 24);
+  machine->stackStep_ = std::max<uint64_t>(limitWords / 16, 1);
   void* stack = mmap(nullptr, machine->stackLimit_ * sizeof(Term), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stack == MAP_FAILED)
     return Error{"Error: cannot reserve address space for the stack"};
   machine->stack_ = machine->sp_ = static_cast<Term*>(stack);
-  machine->stackEnd_ = machine->stack_ + machine->stackStep();
+  machine->watchStack();
   return machine;
 }
 

@@ -81,13 +81,11 @@ public:
   /// Turns the right operand of the oldest operator on the stack that still has one into a cell that any thread may reduce, for a term `Fut`.
   /// 0: there is none. `frame` becomes the operator's place on the stack.
   Loc forkOldest(uint64_t& frame);
-  /// Has the stack grown by a sixteenth of the memory since this said so? It may do that without taking anything from the heap.
-  bool hasLongStack() {
-    if (sp_ < stackEnd_)
-      return false;
-    stackEnd_ = sp_ + stackStep();
-    return true;
-  }
+  /// Has the stack grown by a sixteenth of the memory since this said so or since the last collection, or wants the heap to be collected? A stack
+  /// may grow without taking anything from the heap.
+  bool needsCollection() const { return sp_ >= stackEnd_; }
+  /// From now on every point where a collection is possible calls the world.
+  void collectAlways() { stackStep_ = 0, watchStack(); }
   uint64_t stackWords() const { return static_cast<uint64_t>(sp_ - stack_); }
 
   /// Marks what the stack refers to.
@@ -95,9 +93,11 @@ public:
   Term* stackTop() const { return sp_; }
   void setStackTop(Term* top) { sp_ = top; }
   uint64_t stackBytes() const { return static_cast<uint64_t>(sp_ - stack_) * sizeof(Term); }
-  void dropRegion() {
+  /// After a collection.
+  void startAfresh() {
     region_ = {};
     recycled_ = {};
+    watchStack();
   }
 
   /// From the next safe point on, other machines work on the same heap at the same time.
@@ -124,7 +124,7 @@ private:
       : world_(world), heap_(heap), code_(code), id_(id), attentionMask_(Heap::kEverybody | Heap::attentionBit(id)),
         fuel_(fuel), env_(code.slotCount + 2) {}
   bool forkAt(Term* header, Loc& cell);
-  uint64_t stackStep() const { return heap_.limitBytes() / sizeof(Term) / 16; }
+  void watchStack() { stackEnd_ = stackStep_ == 0 ? stack_ : sp_ + stackStep_; }
 
   World& world_;
   Heap& heap_;
@@ -137,7 +137,9 @@ private:
   Term* stack_ = nullptr;
   Term* sp_ = nullptr;
   uint64_t stackLimit_ = 0;
-  Term* stackEnd_ = nullptr;  // from here on safe points call the world
+  Term* stackEnd_ =
+      nullptr;  // from here on safe points call the world; the stack's beginning once the heap wants to be collected
+  uint64_t stackStep_ = 0;
   uint64_t forkedWords_ = 0;  // operators below have no operand to give
   std::vector<Term> env_;
   uint64_t interactions_ = 0;

@@ -1,14 +1,18 @@
 // %log walks its string without recursion. Its frame: the characters so far, then (only while a character is read) the rest of the list, then
-// the header. Header: value = number of characters, ext = what is awaited.
+// the header. Header: value = number of characters, ext = what is awaited. The characters stay where they are from step to step.
 #include "hvm/eval/natives.h"
 
 #include "base/text.h"
 #include "hvm/syntax/cursor.h"
 
+#include <span>
+
 namespace vortex::hvm {
 namespace {
 
 enum Awaited : uint32_t { AwaitList, AwaitCharacter, AwaitCode };
+
+constexpr uint64_t kMostCopied = uint64_t(1) << 23;  // characters; copies of them are made between two safe points
 
 struct Log {
   Machine& machine;
@@ -16,7 +20,6 @@ struct Log {
   uint32_t awaited;
   uint64_t count;
   Term rest = 0;
-  std::vector<Term> characters;
 
   explicit Log(Machine& m) : machine(m), heap(m.heapWords()) {
     Term* top = m.stackTop();
@@ -24,21 +27,27 @@ struct Log {
     awaited = extOf(header) >> 8, count = locOf(header);
     if (awaited != AwaitList)
       rest = *--top;
-    characters.assign(top - count, top);
-    m.setStackTop(top - count);
+    m.setStackTop(top);
   }
 
+  void push(Term word) {
+    *machine.stackTop() = word;
+    machine.setStackTop(machine.stackTop() + 1);
+  }
   void await(uint32_t what) {
-    Term* top = std::copy(characters.begin(), characters.end(), machine.stackTop());
     if (what != AwaitList)
-      *top++ = rest;
-    *top++ = makeTerm(OnLog, what << 8, characters.size());
-    machine.setStackTop(top);
+      push(rest);
+    push(makeTerm(OnLog, what << 8, count));
+  }
+  /// The characters leave the stack; they can be read until something is pushed.
+  std::span<const Term> takeCharacters() {
+    machine.setStackTop(machine.stackTop() - count);
+    return {machine.stackTop(), count};
   }
 
   static Term character(Machine& machine, Term code) { return machine.node(C00 + 1, kChr, {code}); }
   /// %log of the characters so far followed by `list`.
-  Term call(Term list) {
+  Term call(std::span<const Term> characters, Term list) {
     for (size_t i = characters.size(); i-- > 0;)
       list = machine.node(C00 + 2, kCon, {character(machine, characters[i]), list});
     return machine.node(Pri, 0, {list});
@@ -51,22 +60,27 @@ struct Log {
   }
 
   NativeStep distribute(Term& term) {
+    if (count > kMostCopied) {
+      machine.fail(base::concat("Error: out of memory: %log met a superposition or mark after ", count, " characters"));
+      return NativeStep::Failed;
+    }
     Loc at = locOf(term);
+    std::span<const Term> characters = takeCharacters();
     if (tagOf(term) == Inc) {
-      heap[at] = call(rebuild(heap[at], rest));
+      heap[at] = call(characters, rebuild(heap[at], rest));
       return NativeStep::Value;
     }
     std::pair<Term, Term> tails{0, 0};
     if (awaited != AwaitList)
       tails = machine.split(rest, extOf(term));
-    heap[at] = call(rebuild(heap[at], tails.first));
-    heap[at + 1] = call(rebuild(heap[at + 1], tails.second));
+    heap[at] = call(characters, rebuild(heap[at], tails.first));
+    heap[at + 1] = call(characters, rebuild(heap[at + 1], tails.second));
     return NativeStep::Value;
   }
 
   NativeStep finish(Term& term) {
     std::string text;
-    for (Term one : characters)
+    for (Term one : takeCharacters())
       appendUtf8(text, numberOf(one));
     text += '\n';
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -79,7 +93,7 @@ struct Log {
     if (tag == Sup || tag == Inc)
       return distribute(term);
     if (tag == Era)
-      return NativeStep::Value;
+      return takeCharacters(), NativeStep::Value;
     if (awaited == AwaitList && tag == C00 && extOf(term) == kNil)
       return finish(term);
     if (awaited == AwaitList && tag == C00 + 2 && extOf(term) == kCon) {
@@ -92,7 +106,7 @@ struct Log {
       return await(AwaitCode), NativeStep::Reduce;
     }
     if (awaited == AwaitCode && tag == Num) {
-      characters.push_back(number(numberOf(term)));
+      push(number(numberOf(term))), ++count;
       term = rest;
       return await(AwaitList), NativeStep::Reduce;
     }

@@ -30,8 +30,10 @@ struct Reducer {
   }
   VORTEX_HVM_INLINE bool needsAttention() const {
     return machine.heap_.attention().load(std::memory_order_relaxed) & machine.attentionMask_ ||
-           interactions > machine.fuel_ || sp >= machine.stackEnd_;
+           interactions > machine.fuel_ || needsCollection();
   }
+  /// The heap or the stack has grown so much that a collection is due.
+  VORTEX_HVM_INLINE bool needsCollection() const { return sp >= machine.stackEnd_; }
 
   VORTEX_HVM_INLINE void push(Term term) { *sp++ = term; }
   /// Words that nothing refers to any more; nodes have one reference, so whoever consumes one may give it back.
@@ -52,11 +54,15 @@ struct Reducer {
   VORTEX_HVM_INLINE void refill(uint64_t count) {
     Region region = machine.region_;
     region.next = next, region.end = end;
-    refillRegion(machine.heap_, region, count);
+    refillRegion(machine, region, count);
     machine.region_ = region;
     next = region.next, end = region.end;
   }
-  [[gnu::noinline]] static void refillRegion(Heap& heap, Region& region, uint64_t count) { heap.refill(region, count); }
+  [[gnu::noinline]] static void refillRegion(Machine& machine, Region& region, uint64_t count) {
+    machine.heap_.refill(region, count);
+    if (machine.heap_.wantsEverybody())
+      machine.stackEnd_ = machine.stack_;
+  }
 
   template <typename... Fields> VORTEX_HVM_INLINE Term node(uint32_t tag, uint32_t ext, Fields... fields) {
     Loc at = take(sizeof...(fields));

@@ -1,6 +1,7 @@
 // Words of the heap: SUB 1 bit, tag 7 bits, ext 20 bits, value 36 bits.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace vortex::hvm {
@@ -88,6 +89,22 @@ constexpr bool isConstructor(Tag tag) { return tag >= C00 && tag <= C16; }
 constexpr bool isWaiting(Tag tag) {
   return tag == App || tag == Var || tag == Dp0 || tag == Dp1 || (tag >= Op2 && tag <= Or);
 }
+
+// Words of the node that a term with this tag points at; references to cells have none of their own. kCaptured: as many as its entry captures.
+inline constexpr uint8_t kCaptured = 64;
+inline constexpr std::array<uint8_t, 128> kNodeWords = [] {
+  std::array<uint8_t, 128> words{};
+  for (Tag tag : {App, Sup, Dry, Mat, Op2, Eql, And, Or})
+    words[tag] = 2;
+  for (Tag tag : {Lam, Use, Inc, Pri})
+    words[tag] = 1;
+  for (Tag tag : {Swi, Dsu, Ddu})
+    words[tag] = 3;
+  for (uint8_t fields = 0; fields <= C16 - C00; ++fields)
+    words[C00 + fields] = fields;
+  words[Thk] = words[Fun] = kCaptured;
+  return words;
+}();
 
 // Lambdas: the low bits of ext are the level of a quoted variable, in collapse mode.
 inline constexpr uint32_t kErasing = 1u << (kExtBits - 1);

@@ -21,7 +21,7 @@ public:
     if (spent_ < std::chrono::milliseconds(1))
       std::this_thread::yield();
     else
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      std::this_thread::sleep_for(std::clamp<Clock::duration>(spent_ / 8, std::chrono::microseconds(20), kLongest));
   }
   /// Seldom enough that whoever is asked in vain loses little.
   bool isTimeToAsk() {
@@ -34,6 +34,8 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
+  static constexpr Clock::duration kLongest =
+      std::chrono::microseconds(500);  // many idle threads must leave the processors to others
   Clock::time_point begin_ = Clock::now();
   Clock::duration spent_{0}, nextQuestion_{0};
 };
@@ -42,21 +44,35 @@ private:
 
 bool Evaluation::drainTogether(Loc root) {
   workers_[0]->positions.push_back(root);
-  running_ = static_cast<unsigned>(workers_.size());
-  idle_ = parked_ = 0;
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < workers_.size(); ++i)
-    threads.emplace_back([this, i] { work(*workers_[i]); });
+  running_ = 1, idle_ = parked_ = 0;
+  startThread();
   work(*workers_[0]);
+  // The first thread comes back when the run stops or nobody has work, so nobody starts a thread any more.
+  std::unique_lock lock(mutex_);
+  std::vector<std::thread> threads = std::move(threads_);
+  lock.unlock();
   for (std::thread& thread : threads)
     thread.join();
+  threads_.clear();
   running_ = 1;
   return !stopped_;
+}
+
+/// Who finds work starts the next thread, so that a small program does not wait for threads that it has no work for.
+void Evaluation::startThread() {
+  std::lock_guard lock(mutex_);
+  if (stopped_ || running_ == workers_.size())
+    return;
+  Worker& worker = *workers_[running_];
+  ++running_;
+  threads_.emplace_back([this, &worker] { work(worker); });
 }
 
 void Evaluation::work(Worker& worker) {
   for (;;) {
     while (!worker.positions.empty()) {
+      if (!comesToSafePoint(worker))
+        return;
       Loc position = worker.positions.back();
       worker.positions.pop_back();
       if (!normalizePosition(worker, position))
@@ -64,7 +80,10 @@ void Evaluation::work(Worker& worker) {
       shareWork(worker);
     }
     Loc operand = 0;
-    if (!takeWork(worker, operand) || (operand && !reduceOperand(worker, operand)))
+    if (!takeWork(worker, operand))
+      return;
+    startThread();
+    if (operand && !reduceOperand(worker, operand))
       return;
   }
 }
@@ -106,11 +125,11 @@ bool Evaluation::takePositions(Worker& worker, Worker& victim) {
 }
 
 /// Waits for positions or an operand. False: the pass is complete, or the run stops. A thread counts as idle until it has taken something, so when
-/// all are idle nothing is left.
+/// all are idle nothing is left. (`idle_` is read first: threads only come, and who starts one is not idle.)
 bool Evaluation::takeWork(Worker& worker, Loc& operand) {
-  size_t count = workers_.size(), offset = worker.machine->id() + options_.seed % count;
   bool isIdle = false;
   for (Pause pause;; pause.wait()) {
+    const size_t count = running_, offset = worker.machine->id() + options_.seed % count;
     for (size_t i = 0; i < count; ++i) {
       Worker& victim = *workers_[(offset + i) % count];
       if (victim.sharedCount.load(std::memory_order_relaxed) + victim.operandCount == 0)
@@ -122,7 +141,8 @@ bool Evaluation::takeWork(Worker& worker, Loc& operand) {
     }
     if (!isIdle)
       enterIdleness(), isIdle = true;
-    if (stopped_ || idle_ == count)
+    const unsigned idle = idle_;
+    if (stopped_ || idle == running_)
       return false;
     if (pause.isTimeToAsk())
       askForWork();
@@ -199,7 +219,7 @@ bool Evaluation::safePoint(Machine& machine, Term& current) {
       heap_->attention().fetch_and(~Heap::attentionBit(machine.id()), std::memory_order_relaxed);
     offerOperands(worker);
   }
-  if (machine.hasLongStack())
+  if (machine.needsCollection())
     heap_->requestCollection();
   return !isOutOfFuel(machine.interactions()) && park(worker, &current);
 }
@@ -245,18 +265,29 @@ void Evaluation::stop(std::string error) {
   resumed_.notify_all();
 }
 
+/// What the lists of positions and entries take beside heap and stacks.
+uint64_t Evaluation::listBytes() const {
+  uint64_t bytes = levels_.size() * sizeof(Level);
+  for (const auto& worker : workers_)
+    bytes += (worker->positions.size() + worker->shared.size()) * sizeof(Loc) +
+             worker->stuckCells.size() * sizeof(StuckCell);
+  for (const std::deque<Term>& entries : queue_)
+    bytes += entries.size() * sizeof(Term);
+  return bytes;
+}
+
 void Evaluation::collect() {
   heap_->attention() = standingAttention();
   if (!heap_->wantsCollection() && !options_.collectsAtEverySafePoint)
     return;
   heap_->beginMarking();
-  uint64_t stackBytes = 0;
+  uint64_t otherBytes = listBytes();
   for (const auto& worker : workers_) {
     if (worker->current)
       heap_->mark(worker->current, code_);
     worker->machine->markStack(*heap_);
-    worker->machine->dropRegion();
-    stackBytes += worker->machine->stackBytes();
+    worker->machine->startAfresh();
+    otherBytes += worker->machine->stackBytes();
     for (Loc root : worker->roots)
       heap_->markCell(root, code_);
     markOperands(*worker);
@@ -272,7 +303,7 @@ void Evaluation::collect() {
     }
   for (const auto& worker : workers_)
     std::erase_if(worker->stuckCells, [&](const StuckCell& stuck) { return !heap_->isMarkedCell(stuck.cell); });
-  if (!heap_->endMarking(stackBytes)) {
+  if (!heap_->endMarking(otherBytes)) {
     error_ = base::concat("Error: out of memory: the limit is ", heap_->limitBytes(), " bytes (--memory)");
     stopped_ = true;
     heap_->attention() = Heap::kEverybody;

@@ -15,7 +15,10 @@ std::string Parser::parseFile(const std::string& path) {
   return content ? parseText(*content, path) : "Error: " + content.error().message;
 }
 
-std::string Parser::parseText(const std::string& text, const std::string& path) {
+std::string Parser::parseText(std::string_view text, const std::string& path) {
+  static constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark))
+    text.remove_prefix(kByteOrderMark.size());
   std::error_code ignored;
   filesRead_.insert(std::filesystem::weakly_canonical(path, ignored).string());
   Cursor cursor(text, path);

@@ -14,7 +14,7 @@ public:
       : program_(program), filesRead_(filesRead), scope_(program) {}
   /// Empty, or the error's text.
   std::string parseFile(const std::string& path);
-  std::string parseText(const std::string& text, const std::string& path);
+  std::string parseText(std::string_view text, const std::string& path);
 
 private:
   static constexpr int kMaxDepth = 4000;  // of nested terms: each takes some stack
