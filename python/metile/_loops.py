@@ -107,6 +107,7 @@ class tile_range:
             bind(names, symbols)
             write_locals(frame, names)
             counter = Value(trace, trace.new_id())
+            counter.is_counter = True
             head = len(trace.lines)
             trace.lines.append(f"{self._head(counter)}{place}")
             yield counter

@@ -6,7 +6,8 @@ import math
 
 from ._trace import LoweringError, OutOfResources, current, word
 from .compiler.schedules import validate_schedule
-from ._values import Pointer, Value, constexpr, is_number, make, operand, quotient, terms_of, unwrap
+from ._matrices import place_of
+from ._values import Pointer, Value, constexpr, is_number, make, operand, unwrap
 
 _MOST_SHARED = 1 << 20  # of one array, on any device
 _STORED = ("f32", "f16", "bf16", "i32", "u32", "u8")
@@ -19,24 +20,23 @@ def _int(trace, value, what: str, kind=TypeError) -> int:
     return int(value)
 
 
-def program_id(axis: int = 0) -> Value:
-    """The number of this program instance along an axis of the grid, 0 to 2."""
-    trace = current("program_id")
-    number = _int(trace, axis, "the axis of program_id")
+def _grid_axis(name: str, operation: str, axis) -> Value:
+    trace = current(name)
+    number = _int(trace, axis, f"the axis of {name}")
     if number not in (0, 1, 2):
         trace.fail(f"a grid has the axes 0, 1 and 2, not {number}", ValueError)
     trace.axes.add(number)
-    return Value(trace, trace.add("pid", f"i{number}"))
+    return Value(trace, trace.add(operation, f"i{number}"))
+
+
+def program_id(axis: int = 0) -> Value:
+    """The number of this program instance along an axis of the grid, 0 to 2."""
+    return _grid_axis("program_id", "pid", axis)
 
 
 def num_programs(axis: int = 0) -> Value:
     """The number of program instances along an axis of the grid."""
-    trace = current("num_programs")
-    number = _int(trace, axis, "the axis of num_programs")
-    if number not in (0, 1, 2):
-        trace.fail(f"a grid has the axes 0, 1 and 2, not {number}", ValueError)
-    trace.axes.add(number)
-    return Value(trace, trace.add("programs", f"i{number}"))
+    return _grid_axis("num_programs", "programs", axis)
 
 
 def thread_id() -> Value:
@@ -326,45 +326,24 @@ def zeros(shape, dtype: str = "f32") -> Value:
     return Value(trace, trace.add("zeros", f"i{rows}", f"i{columns}", word(_dtype(trace, dtype))), (rows, columns))
 
 
-def _matrix(trace, pointer, row, stride, what: str, is_written: bool) -> tuple:
-    """The parameter, and the row in it: an offset by whole rows that only the program instance knows is one of rows."""
-    if not isinstance(pointer, Pointer) or isinstance(pointer.base, Shared):
-        trace.fail(f"{what} takes a pointer that is a parameter of the kernel", TypeError)
-    pointer.check(trace)
-    stride = unwrap(stride)
-    start, terms = terms_of(0 if pointer.offset is None else unwrap(pointer.offset))
-    for factor, rest in terms:
-        rows = quotient(factor, stride)
-        if rows is None and not isinstance(factor, Value) and not isinstance(stride, Value):
-            trace.fail(f"the offset of the pointer of a tile follows from the arguments of the launch by + - * // %, or consists of whole rows: "
-                       f"here it moves in steps of {factor} elements, and rows have {stride}")
-        row = rest * (factor // stride if rows is None else rows) + row
-    steps = [factor for factor, _ in terms if quotient(factor, stride) is None]
-    if terms and (rows := quotient(start, stride)) is not None:
-        start, row = 0, row + rows
-    elif terms:  # so that steps back from the start stay in the matrix
-        start, row = start % stride, row + start // stride
-    return pointer.base.matrix(trace, start, stride, is_written, steps), row
-
-
-def tile_load(pointer, row, col, stride, shape) -> Value:
-    """The tile whose element (i, j) is pointer[(row + i) * stride + col + j]; 0 outside the matrix."""
+def tile_load(pointer, row, col, stride, shape, rows=None) -> Value:
+    """The tile whose element (i, j) is pointer[(row + i) * stride + col + j]; 0 outside the matrix, which has `rows` rows from the pointer on."""
     trace = current("tile_load")
-    rows, columns = _extents(trace, shape)
-    base, row = _matrix(trace, pointer, row, stride, "tile_load", False)
-    return Value(trace, trace.add("tile_load", base, operand(trace, row, "tile_load"), operand(trace, col, "tile_load"), f"i{rows}", f"i{columns}"),
-                 (rows, columns))
+    height, width = _extents(trace, shape)
+    base, row, part = place_of(trace, pointer, row, stride, height, rows, "tile_load", False)
+    return Value(trace, trace.add("tile_load", base, operand(trace, row, "tile_load"), operand(trace, col, "tile_load"), f"i{height}", f"i{width}", *part),
+                 (height, width))
 
 
-def tile_store(pointer, row, col, stride, value, shape) -> None:
+def tile_store(pointer, row, col, stride, value, shape, rows=None) -> None:
     """Stores a tile as tile_load reads it; elements outside the matrix are skipped."""
     trace = current("tile_store")
-    rows, columns = _extents(trace, shape)
-    if isinstance(value, Value) and value.tile_shape not in (None, (rows, columns)):
-        trace.fail(f"a tile of {value.tile_shape} is stored as {(rows, columns)}", ValueError)
-    base, row = _matrix(trace, pointer, row, stride, "tile_store", True)
+    height, width = _extents(trace, shape)
+    if isinstance(value, Value) and value.tile_shape not in (None, (height, width)):
+        trace.fail(f"a tile of {value.tile_shape} is stored as {(height, width)}", ValueError)
+    base, row, part = place_of(trace, pointer, row, stride, height, rows, "tile_store", True)
     trace.add("tile_store", base, operand(trace, row, "tile_store"), operand(trace, col, "tile_store"), operand(trace, value, "tile_store"),
-              f"i{rows}", f"i{columns}", result=False)
+              f"i{height}", f"i{width}", *part, result=False)
 
 
 def transpose(tile) -> Value:

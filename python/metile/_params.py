@@ -31,6 +31,7 @@ class Slot:
     offset: Callable | int = 0
     is_written: bool = False
     steps: list = dataclasses.field(default_factory=list)  # by multiples of these the rows of tiles are moved: they are whole rows
+    many: list = dataclasses.field(default_factory=list)  # (row, rows, …): where many matrices begin, and moves from one to another
 
 
 class Memory:
@@ -50,8 +51,8 @@ class Memory:
         self.word(trace)
         trace.params[self._flat].is_written = True
 
-    def matrix(self, trace, offset, stride, is_written: bool, steps: list) -> str:
-        """The memory as rows of `stride` elements from `offset` on; all three must follow from the launch's arguments."""
+    def matrix(self, trace, offset, stride, is_written: bool, steps: list, many: tuple) -> str:
+        """The memory as rows of `stride` elements from `offset` on; all numbers must follow from the launch's arguments."""
         key = tuple(value.id if isinstance(value, Value) else value for value in (offset, unwrap(stride)))
         if key not in self._views:
             parts = [self._known(trace, stride, "the stride"), 0 if offset is None else self._known(trace, offset, "the offset of the pointer")]
@@ -59,6 +60,8 @@ class Memory:
         slot = trace.params[self._views[key]]
         slot.is_written = slot.is_written or is_written
         slot.steps += [self._known(trace, step, "the step of the pointer") for step in steps]
+        if many:
+            slot.many.append([self._known(trace, rows, "the offset of the pointer") for rows in many])
         return f"p{self._views[key]}"
 
     def _unique(self, trace) -> str:
@@ -89,7 +92,9 @@ class Number:
         number = trace.new_id()
         trace.lines.append(f"%{number} param p{len(trace.params) - 1}{trace.place}")
         name = self.name
-        return Value(trace, number, host=(lambda numbers: numbers[name]) if self.kind == "int" else None)
+        value = Value(trace, number, host=(lambda numbers: numbers[name]) if self.kind == "int" else None)
+        value.is_argument = True
+        return value
 
 
 def header(slot: Slot) -> str:

@@ -186,6 +186,12 @@ class Specialised:
             elements = step(numbers) if callable(step) else step
             if elements % stride:
                 raise ValueError(f"kernel '{self.name}': the pointer of a tile moves in steps of {elements} elements, which are no whole rows of {stride}")
+        for many in slot.many:
+            row, *moves = (part(numbers) if callable(part) else part for part in many)
+            moves = sorted({abs(rows) for rows in moves if rows})
+            if moves and (row % moves[0] or any(rows % moves[0] for rows in moves)):
+                raise ValueError(f"kernel '{self.name}': the pointer of a tile begins with row {row} and moves by {' and '.join(map(str, moves))} rows: which "
+                                 "rows its matrix has is not known. Say how many, `rows=…`")
         return offset, stride
 
     def interpret(self, values: list, numbers: dict, grid: tuple, check: bool) -> None:

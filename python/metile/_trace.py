@@ -8,7 +8,7 @@ import sys
 import threading
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_MACHINERY = {os.path.join(_HERE, name) for name in ("__init__.py", "_trace.py", "_values.py", "_ops.py", "_loops.py", "_state.py", "_outside.py", "_params.py", os.path.join("frontend", "kernel.py"))}
+_MACHINERY = {os.path.join(_HERE, name) for name in ("__init__.py", "_trace.py", "_values.py", "_ops.py", "_matrices.py", "_loops.py", "_state.py", "_outside.py", "_params.py", os.path.join("frontend", "kernel.py"))}
 _MACHINERY.add(contextlib.__file__)
 
 

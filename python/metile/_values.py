@@ -198,6 +198,7 @@ class Value(Traced):
         super().__init__(trace)
         self.id, self.tile_shape, self.host = number, shape, host
         self.parts: tuple | None = None
+        self.is_argument = self.is_counter = False  # an integer of the launch; of a loop
         self.terms: tuple | None = None  # see terms_of
 
     def __neg__(self):
@@ -329,9 +330,12 @@ def quotient(value, by):
         return 0
     if not isinstance(value, Value):
         return value // by if not isinstance(by, Value) and by != 0 and value % by == 0 else None
-    if value.parts is None or value.parts[0] != "mul":
+    if value.parts is None:
         return None
     left, right = map(unwrap, value.parts[1:])
+    if value.parts[0] != "mul":
+        parts = quotient(left, by), quotient(right, by)
+        return None if any(part is None for part in parts) else parts[0] + parts[1] if value.parts[0] == "add" else parts[0] - parts[1]
     for one, other in ((left, right), (right, left)):
         if (part := quotient(one, by)) is not None:
             return times(part, other)

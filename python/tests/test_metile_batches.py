@@ -40,12 +40,171 @@ MOVES = {
 def test_batches_of_products(move, random):
     kernel = product(MOVES[move])
     for _ in range(2):
-        z, m, n, k = 4, 16 * int(random.integers(1, 4)), int(random.integers(1, 40)), 8 * int(random.integers(1, 5))
+        z, m, n, k = 4, *(int(extent) for extent in random.integers(1, 40, 3))
         a, b = random.standard_normal((z, m, k)).astype(np.float32), random.standard_normal((z, k, n)).astype(np.float32)
         c = np.full((z, m, n), np.nan, np.float32)
         for _ in range(2):  # the second launch goes straight to the runtime
-            kernel[(m // 16, -(-n // 16), z)](a, b, c, m, n, k, BM=16, BN=16, BK=8)
+            kernel[(-(-m // 16), -(-n // 16), z)](a, b, c, m, n, k, BM=16, BN=16, BK=8)
         np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_ragged_batches_are_proven_free_of_races(random, recwarn):
+    kernel = product(MOVES["z * rows * columns"])
+    a, b, c = (random.standard_normal((3, *shape)).astype(np.float32) for shape in ((13, 9), (9, 21), (13, 21)))
+    kernel[(1, 2, 3)](a, b, c, 13, 21, 9, BM=16, BN=16, BK=8)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+    assert not recwarn.list
+
+
+@metile.kernel
+def halos(X, Out, M, D: metile.constexpr, BT: metile.constexpr):
+    """Each row and its two neighbours, which the first and the last of a matrix lack."""
+    base, row = metile.program_id(1) * M * D, metile.program_id(0) * BT
+    total = metile.zeros((BT, D))
+    for shift in (-1, 0, 1):
+        total = total + metile.tile_load(X + base, row + shift, 0, D, (BT, D))
+    metile.tile_store(Out + base, row, 0, D, total, (BT, D))
+
+
+@pytest.mark.parametrize("m", [1, 3, 8, 13])
+def test_rows_before_and_behind_a_matrix_are_outside(random, m):
+    x = random.standard_normal((5, m, 6)).astype(np.float32)
+    x[2] = np.inf  # which a neighbour would see
+    out = np.full_like(x, np.nan)
+    halos[(-(-m // 8), 5)](x, out, m, D=6, BT=8)
+    padded = np.pad(x, ((0, 0), (1, 1), (0, 0)))
+    np.testing.assert_allclose(out, padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:], rtol=1e-6)
+
+
+@metile.kernel
+def in_pieces(X, Out, M, PIECE, heads, D: metile.constexpr, BT: metile.constexpr, SAID: metile.constexpr):
+    """The pointer moves to a head and to a piece of the head's rows."""
+    place = metile.program_id(1) * M * D + metile.program_id(0) * PIECE * D
+    rows = metile.minimum(PIECE, M - metile.program_id(0) * PIECE) if SAID else None
+    for row in range(0, 8, BT):
+        metile.tile_store(Out + place, row, 0, D, metile.tile_load(X + place, row, 0, D, (BT, D), rows=rows) + 1, (BT, D), rows=rows)
+
+
+@pytest.mark.filterwarnings("ignore:.*W0631")
+@pytest.mark.parametrize("m, piece", [(13, 8), (7, 8), (16, 4), (4, 8)])
+def test_pieces_of_matrices_end_with_them(random, m, piece):
+    x = random.standard_normal((3, m, 4)).astype(np.float32)
+    for said in (True, False):
+        out = np.full_like(x, np.nan)
+        launch = lambda: in_pieces[(-(-m // piece), 3)](x, out, m, piece, 3, D=4, BT=4, SAID=said)
+        if not said and m % piece and piece % m:
+            with pytest.raises(ValueError, match=f"moves by {min(m, piece)} and {max(m, piece)} rows: which rows its matrix has is not known"):
+                launch()
+            continue
+        launch()
+        np.testing.assert_array_equal(out, x + 1)
+
+
+@metile.kernel
+def walks(X, Out, M, D: metile.constexpr, BT: metile.constexpr):
+    """By as many rows as the tile has, and by single ones."""
+    head = metile.program_id(0) * M * D
+    for row in metile.tile_range(0, M, BT):
+        metile.tile_store(Out + head + row * D, 0, 0, D, metile.tile_load(X + head + row * D, 0, 0, D, (BT, D)) + 1, (BT, D))
+    head = head + metile.program_id(0) * 0 * BT * D + metile.num_programs(1) * BT * D
+    metile.tile_store(Out + head, 0, 0, D, metile.tile_load(X + head, 0, 0, D, (BT, D)) + 2, (BT, D))
+
+
+@pytest.mark.parametrize("m", [3, 11, 16])
+def test_walks_end_with_their_matrices(random, m):
+    x = random.standard_normal((3, m, 4)).astype(np.float32)
+    out, expected = np.full_like(x, np.nan), x + 1
+    walks[(3,)](x, out, m, D=4, BT=8)
+    expected[:, 8:16] += 1
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+@metile.kernel
+def by_constants(X, Out, T: metile.constexpr, D: metile.constexpr, BT: metile.constexpr):
+    place = metile.program_id(1) * T * D
+    metile.tile_store(Out + place, metile.program_id(0) * BT, 0, D, 2 * metile.tile_load(X + place, metile.program_id(0) * BT, 0, D, (BT, D)), (BT, D))
+
+
+@pytest.mark.parametrize("t", [8, 9, 20, 24])
+def test_matrices_of_constant_extents(random, t):
+    x = random.standard_normal((3, t, 5)).astype(np.float32)
+    out = np.full_like(x, np.nan)
+    by_constants[(-(-t // 8), 3)](x, out, T=t, D=5, BT=8)
+    np.testing.assert_array_equal(out, 2 * x)
+
+
+@pytest.mark.parametrize("t", [2, 7])
+def test_matrices_that_may_be_windows_are_refused(t):
+    x = np.zeros((3, t, 5), np.float32)
+    with pytest.raises(metile.LoweringError, match=f"of 8 rows by a pointer that moves by {t}: how many rows its matrix has is not known.*`rows=…`"):
+        by_constants[(1, 3)](x, x.copy(), T=t, D=5, BT=8)
+
+
+@metile.kernel
+def sequences(X, Starts, Out, D: metile.constexpr, BT: metile.constexpr):
+    """Of any lengths, one behind another."""
+    first = metile.load(Starts + metile.program_id(1))
+    rows, row = metile.load(Starts + metile.program_id(1) + 1) - first, metile.program_id(0) * BT
+    x = metile.tile_load(X + first * D, row - 1, 0, D, (BT, D), rows=rows)
+    metile.tile_store(Out + first * D, row, 0, D, x + 1, (BT, D), rows=rows)
+
+
+@pytest.mark.filterwarnings("ignore:.*W0631")
+def test_rows_may_be_said(random):
+    starts = np.concatenate([[0], np.cumsum(random.integers(0, 20, 7))]).astype(np.int32)
+    x = random.standard_normal((int(starts[-1]) + 4, 3)).astype(np.float32)
+    out = np.full_like(x, np.nan)
+    sequences[(3, 7)](x, starts, out, D=3, BT=8)
+    for first, end in zip(starts, starts[1:]):
+        np.testing.assert_array_equal(out[first:end], np.pad(x[first:end], ((1, 0), (0, 0)))[:-1] + 1)
+    assert np.isnan(out[starts[-1] :]).all()
+
+
+@pytest.mark.parametrize("rows, kind", [(-1, TypeError), (2.0, TypeError), ("x", TypeError)])
+def test_rows_are_a_number_of_rows(rows, kind):
+    @metile.kernel
+    def wrong(X, Out):
+        metile.tile_store(Out, 0, 0, 8, metile.tile_load(X, 0, 0, 8, (4, 8), rows=rows), (4, 8))
+
+    with pytest.raises(kind, match="the rows of tile_load are an integer"):
+        wrong[(1,)](np.zeros((4, 8), np.float32), np.zeros((4, 8), np.float32))
+
+
+def test_rows_that_overlap_are_not_stored_by_moving_the_pointer():
+    @metile.kernel
+    def wrong(Out, Starts):
+        metile.tile_store(Out + metile.load(Starts + metile.program_id(0)) * 8, 0, 0, 8, metile.zeros((4, 8)), (4, 8))
+
+    with pytest.raises(metile.LoweringError, match="tile_store of 4 rows by a pointer that moves by 1: how many rows"):
+        wrong[(2,)](np.zeros((9, 8), np.float32), np.zeros(2, np.int32))
+
+
+def test_matrices_that_begin_with_another_row_are_refused(random):
+    @metile.kernel
+    def behind_a_head(X, Out, M, HEAD):
+        metile.tile_store(Out + metile.program_id(0) * M * 8, 0, 0, 8, metile.tile_load(X + HEAD * 8 + metile.program_id(0) * M * 8, 0, 0, 8, (4, 8)), (4, 8))
+
+    x, out = random.standard_normal((9, 8)).astype(np.float32), np.full((6, 8), np.nan, np.float32)
+    behind_a_head[(2,)](x, out, 3, 3)
+    np.testing.assert_array_equal(out, x[3:])
+    with pytest.raises(ValueError, match="begins with row 2 and moves by 3 rows: which rows its matrix has is not known"):
+        behind_a_head[(2,)](x, out, 3, 2)
+
+
+@metile.kernel
+def vectors(X, Out, N, BLOCK: metile.constexpr):
+    """A batch of vectors, as columns and backwards."""
+    last = metile.num_programs(1) - 1
+    x = metile.tile_load(X + last * N - metile.program_id(1) * N, metile.program_id(0) * BLOCK, 0, 1, (BLOCK, 1))
+    metile.tile_store(Out + metile.program_id(1) * N, metile.program_id(0) * BLOCK, 0, 1, x, (BLOCK, 1))
+
+
+@pytest.mark.parametrize("n", [1, 16, 37])
+def test_vectors_end_too(random, n):
+    x = random.standard_normal((3, n)).astype(np.float32)
+    out = np.full_like(x, np.nan)
+    vectors[(-(-n // 16), 3)](x, out, n, BLOCK=16)
+    np.testing.assert_array_equal(out, x[::-1])
 
 
 @metile.kernel
@@ -92,10 +251,15 @@ def moving(X, Out, N, STEP: metile.constexpr):
 
 def test_pointers_that_a_loop_moves(random):
     x = random.standard_normal((20, 8)).astype(np.float32)
-    for step in (8, 16, 32, -8):
+    for step in (8, 32, -8):
         out = np.full((3, 4, 8), np.nan, np.float32)
         moving[(1,)](x, out, 5, STEP=step)
         np.testing.assert_array_equal(out, np.stack([x[5 + i * step // 8 :][:4] for i in range(3)]))
+
+
+def test_windows_that_overlap_by_moving_the_pointer_are_refused():
+    with pytest.raises(metile.LoweringError, match="tile_load of 4 rows by a pointer that moves by 2: how many rows"):
+        moving[(1,)](np.zeros((20, 8), np.float32), np.zeros((3, 4, 8), np.float32), 5, STEP=16)
 
 
 @pytest.mark.parametrize("step", [4, 12, 1, 9])

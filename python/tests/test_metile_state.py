@@ -357,3 +357,29 @@ def test_variables_of_closures_are_followed():
     assert value() == 3
     table[0] = 2.0
     assert value() == 6
+
+
+@metile.kernel
+def weighted(X, Y, Out, N, WEIGHTS: metile.constexpr, PAIRS: metile.constexpr, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    totals = [0.0 for _ in WEIGHTS]
+    for step in metile.tile_range(0, N):
+        for place, (weight, pointer) in enumerate(zip(WEIGHTS, (X, Y))):
+            totals[place] = totals[place] + weight * metile.load(pointer + step * BLOCK + lane)
+    table = {name: factor for name, factor in PAIRS}
+    totals = [total * table[name] for total, (name, _) in zip(totals, reversed(PAIRS))]
+    for place, total in enumerate(totals):
+        metile.store(Out + place * BLOCK + lane, total + sum(WEIGHTS) + len(PAIRS))
+
+
+def test_lists_and_tuples_of_constants_are_iterated_as_in_python(random):
+    x, y = random.integers(-9, 9, (2, 3, 8)).astype(np.float32)
+    for weights, pairs in (([1.0, 2.0], [("a", 3), ["b", 4]]), ((1.0, 2.0), (("a", 3), ("b", 4))), ([2, 5], [("a", 1), ("b", 2)])):
+        out = np.full((2, 8), np.nan, np.float32)
+        for _ in range(2):
+            weighted[(1,)](x, y, out, 3, WEIGHTS=weights, PAIRS=pairs, BLOCK=8)
+        factors = [pairs[1][1], pairs[0][1]]
+        np.testing.assert_array_equal(out, np.stack([w * v.sum(0) * f for w, v, f in zip(weights, (x, y), factors)]) + sum(weights) + 2)
+    weights[0] = 7  # a list is what it is at the launch
+    weighted[(1,)](x, y, out, 3, WEIGHTS=weights, PAIRS=pairs, BLOCK=8)
+    np.testing.assert_array_equal(out[0], 7 * x.sum(0) * 2 + 12 + 2)

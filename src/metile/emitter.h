@@ -61,10 +61,13 @@ private:
 
   // memory (memory.cpp)
   Variable* memory(const Operand& pointer);
+  Expr* element(Variable* of, Expr* at);
+  Expr* matrix(const Op& op, size_t first);
   void load(const Op& op);
   void store(const Op& op);
   void tileLoad(const Op& op);
   void tileStore(const Op& op);
+  void positions(const Op& op);
   void dot(const Op& op);
   void tileReduce(const Op& op);
   void atomic(const Op& op);

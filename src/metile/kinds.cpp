@@ -121,6 +121,9 @@ private:
       return {elementOf(op.operands[0]), 0, 0, op.operands[2].kind != Operand::Kind::None || kind(op, 1).mayBeInvalid};
     if (op.name == "tile_load")
       return {elementOf(op.operands[0]), op.operands[3].number, op.operands[4].number};
+    if (op.name == "positions")
+      return op.operands[0].number == 0 ? Kind{Dtype::Index, op.operands[1].number, 1}
+                                        : Kind{Dtype::Index, 1, op.operands[1].number};
     if (op.name == "zeros")
       return {*dtypeNamed(op.operands[2].word), op.operands[0].number, op.operands[1].number};
     if (op.name.starts_with("atomic_"))

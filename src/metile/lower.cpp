@@ -36,6 +36,8 @@ static constexpr OperandsOfIntegers kIntegers[] = {
     {"store", 1, 2, "an offset is an integer"},
     {"tile_load", 1, 3, "the row and the column of a tile are integers"},
     {"tile_store", 1, 3, "the row and the column of a tile are integers"},
+    {"tile_load", 5, 7, "the rows of a matrix are integers"},
+    {"tile_store", 6, 8, "the rows of a matrix are integers"},
     {"atomic_add", 1, 2, "an offset is an integer"},
     {"atomic_max", 1, 2, "an offset is an integer"},
     {"atomic_min", 1, 2, "an offset is an integer"},
@@ -90,16 +92,12 @@ bool Emitter::checkIntegers() {
     isRight = false;
   };
   for (const Op& op : trace_.ops) {
-    const OperandsOfIntegers* row =
-        std::find_if(std::begin(kIntegers), std::end(kIntegers),
-                     [&](const OperandsOfIntegers& known) { return known.name == op.name; });
-    if (row == std::end(kIntegers))
-      continue;
-    for (size_t i = row->first; i < std::min<size_t>(row->end, op.operands.size()); ++i)
-      if (const Dtype dtype = kind(op, i).dtype; isFloat(dtype)) {
-        refuse(op, row->what, dtype);
-        break;
-      }
+    for (const OperandsOfIntegers& row : kIntegers)
+      for (size_t i = row.first; row.name == op.name && i < std::min<size_t>(row.end, op.operands.size()); ++i)
+        if (const Dtype dtype = kind(op, i).dtype; isFloat(dtype)) {
+          refuse(op, row.what, dtype);
+          break;
+        }
   }
   return isRight;
 }
@@ -181,8 +179,11 @@ void Emitter::declareShared() {
   for (const Op& op : trace_.ops)
     if (op.name == "shared") {
       b_.at(op.range);
-      values_[static_cast<size_t>(op.result)].variable = b_.shared(
-          "shared_" + std::to_string(op.result), scalarOf(*dtypeNamed(op.operands[1].word)), op.operands[0].number);
+      const int64_t columns = op.operands.size() > 2 ? op.operands[2].number : 0;  // of a tile
+      values_[static_cast<size_t>(op.result)].variable =
+          b_.shared("shared_" + std::to_string(op.result), scalarOf(*dtypeNamed(op.operands[1].word)),
+                    columns > 0 ? std::vector<int64_t>{op.operands[0].number / columns, columns}
+                                : std::vector<int64_t>{op.operands[0].number});
     }
 }
 
@@ -218,6 +219,8 @@ void Emitter::visit(const Op& op) {
     return load(op);
   if (op.name == "tile_load")
     return tileLoad(op);
+  if (op.name == "positions")
+    return positions(op);
   if (op.name == "dot")
     return dot(op);
   if (op.name == "transpose")
@@ -346,7 +349,7 @@ void Emitter::loop(const Op& op) {
 /// Lane 0 draws for the block; what it drew goes through shared memory, so that the loop runs alike for all lanes.
 void Emitter::drawLoop(const Op& op) {
   const std::string suffix = std::to_string(op.operands[0].number);
-  Variable* cell = b_.shared("drawn" + suffix, Scalar::U32, 1);
+  Variable* cell = b_.shared("drawn" + suffix, Scalar::U32, {1});
   Variable* counter = memory(op.operands[1]);
   Variable* number = b_.let("i" + suffix, b_.integer(Scalar::I64, 0), true);
   const auto zero = [this] { return b_.integer(Scalar::I64, 0); };

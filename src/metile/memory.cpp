@@ -10,17 +10,30 @@ Emitter::Variable* Emitter::memory(const Operand& pointer) {
                                               : values_[static_cast<size_t>(pointer.number)].variable;
 }
 
+/// Tiles in shared memory are counted row by row too.
+Emitter::Expr* Emitter::element(Variable* of, Expr* at) {
+  const lang::Type type = lang::stripRef(of->type);
+  if (type->rank() == 1)
+    return b_.element(of, at);
+  const int64_t columns = *type->shape[1].asConstant();
+  Variable* number = b_.let("e" + std::to_string(names_++), at);
+  const auto part = [&](lang::BinaryOp which) {
+    return b_.binary(which, b_.read(number), b_.integer(Scalar::I64, columns));
+  };
+  return b_.element(of, {part(lang::BinaryOp::Div), part(lang::BinaryOp::Rem)});
+}
+
 /// Lanes that are masked off touch no memory, hold 0 and are invalid.
 void Emitter::load(const Op& op) {
   Variable* from = memory(op.operands[0]);
   Expr* at = index(op, 1);
   Validity valid = validOf(op.operands[1]);
   if (!has(op, 2))
-    return define(op, b_.element(from, at), std::move(valid));
+    return define(op, element(from, at), std::move(valid));
   Variable* mask = b_.let("mask" + std::to_string(op.result), operand(op, 2, {Dtype::Bool}));
   Variable* value = b_.let("v" + std::to_string(op.result), constant(resultKind(op).dtype, 0), true);
   b_.openIf(b_.read(mask));
-  b_.assign(b_.read(value), b_.element(from, at));
+  b_.assign(b_.read(value), element(from, at));
   b_.close();
   merge(valid, {mask});
   values_[static_cast<size_t>(op.result)] = {value, std::move(valid)};
@@ -28,7 +41,7 @@ void Emitter::load(const Op& op) {
 
 void Emitter::store(const Op& op) {
   Variable* to = memory(op.operands[0]);
-  Expr* target = b_.element(to, index(op, 1));
+  Expr* target = element(to, index(op, 1));
   const Scalar element = target->type->scalar;
   Expr* value = has(op, 2) && op.operands[2].kind == Operand::Kind::Value
                     ? b_.cast(b_.read(values_[static_cast<size_t>(op.operands[2].number)].variable), element)
@@ -47,19 +60,33 @@ void Emitter::store(const Op& op) {
   b_.close();
 }
 
-/// Operands: matrix, row, column, rows, columns. Elements outside the matrix are 0.
-void Emitter::tileLoad(const Op& op) {
-  define(op,
-         b_.window(memory(op.operands[0]), index(op, 1), op.operands[3].number, index(op, 2), op.operands[4].number));
+/// The matrix of a tile: all of its memory, or the rows that the operands from `first` on say.
+Emitter::Expr* Emitter::matrix(const Op& op, size_t first) {
+  Expr* all = b_.whole(memory(op.operands[0]));
+  return has(op, first) ? b_.rowsOf(all, index(op, first), index(op, first + 1)) : all;
 }
 
-/// Operands: matrix, row, column, value, rows, columns.
+/// Operands: matrix, row, column, rows, columns, and first row and number of rows where the matrix is a part of its memory. Elements outside
+/// the matrix are 0.
+void Emitter::tileLoad(const Op& op) {
+  define(op, b_.window(matrix(op, 5), index(op, 1), op.operands[3].number, index(op, 2), op.operands[4].number));
+}
+
+/// Operands: matrix, row, column, value, rows, columns, and those of the matrix.
 void Emitter::tileStore(const Op& op) {
   const int64_t rows = op.operands[4].number, columns = op.operands[5].number;
-  Expr* target = b_.window(memory(op.operands[0]), index(op, 1), rows, index(op, 2), columns);
+  Expr* target = b_.window(matrix(op, 6), index(op, 1), rows, index(op, 2), columns);
   Kind kind = this->kind(op, 3);
   kind.rows = rows, kind.columns = columns;
   b_.assign(target, b_.cast(operand(op, 3, kind), lang::scalarOf(target->type)));
+}
+
+/// 0, 1, 2, … along a dimension. Operands: dimension, extent.
+void Emitter::positions(const Op& op) {
+  const lang::Type column = b_.types().tensorValue(
+      b_.types().scalar(Scalar::I64), {lang::DimExpr::constant(op.operands[1].number), lang::DimExpr::constant(1)});
+  Expr* numbers = b_.builtin(lang::Builtin::Arange, column, {});
+  define(op, op.operands[0].number == 0 ? numbers : b_.transpose(numbers));
 }
 
 /// Products and sums are in f32, whatever the operands are.
@@ -119,11 +146,11 @@ void Emitter::atomic(const Op& op) {
   Variable* before = b_.let("v" + suffix, constant(result.dtype, 0), true);
   if (condition)
     b_.openIf(condition);
-  b_.assign(b_.read(before), b_.atomic(builtin, b_.element(memory(op.operands[0]), at), added));
+  b_.assign(b_.read(before), b_.atomic(builtin, element(memory(op.operands[0]), at), added));
   if (condition)
     b_.close();
   if (isOnce && trace_.threads > 1 && isUsed(op.result)) {  // the others have it from the first lane
-    Variable* cell = b_.shared("before" + suffix, scalarOf(result.dtype), 1);
+    Variable* cell = b_.shared("before" + suffix, scalarOf(result.dtype), {1});
     const auto place = [&] { return b_.element(cell, b_.integer(Scalar::I64, 0)); };
     b_.openIf(b_.binary(lang::BinaryOp::Eq, position(lang::Builtin::ThreadLocalId), b_.integer(Scalar::I64, 0)));
     b_.assign(place(), b_.read(before));

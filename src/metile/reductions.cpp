@@ -58,7 +58,7 @@ void Emitter::blockReduce(const Op& op) {
   const bool byWarps = trace_.threads % 32 == 0 && dtype != Dtype::U8 && dtype != Dtype::Index;
   const int64_t parts = byWarps ? trace_.threads / 32 : trace_.threads;
   const std::string suffix = std::to_string(names_++);
-  Variable* memory = b_.shared("parts" + suffix, scalarOf(dtype), parts);
+  Variable* memory = b_.shared("parts" + suffix, scalarOf(dtype), {parts});
   if (byWarps) {
     const Builtin builtin = name == "sum" ? Builtin::WarpSum : name == "max" ? Builtin::WarpMax : Builtin::WarpMin;
     Variable* part = b_.let("part" + suffix, b_.builtin(builtin, value->type, {value}));

@@ -141,7 +141,7 @@ class Kernel:
         missing = [name for name in names if name not in given]
         if missing:
             raise TypeError(f"kernel '{self.name}' misses {', '.join(repr(name) for name in missing)}")
-        constants = {name: unwrap(given[name]) for name in self.constexprs}
+        constants = {name: _frozen(unwrap(given[name])) for name in self.constexprs}
         return {name: unwrap(given[name]) for name in self.runtime}, constants
 
     def arguments(self, runtime: dict) -> tuple[list, list, dict]:
@@ -428,6 +428,11 @@ def _direct_key(args: tuple, kwargs: dict, grid) -> tuple:
     else:
         axes = 0 not in grid and tuple([extent > 1 for extent in grid])
     return axes, *map(type, args), *kwargs.items(), *map(type, kwargs.values())
+
+
+def _frozen(value):
+    """Lists as constexprs are the tuples that they are now."""
+    return tuple(map(_frozen, value)) if type(value) in (list, tuple) else value
 
 
 def _constant(item: tuple) -> tuple:

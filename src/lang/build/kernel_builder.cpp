@@ -192,23 +192,35 @@ Expr* KernelBuilder::transpose(Expr* tile) {
   return builtin(Builtin::Transpose, type, {tile}, {1, 0});
 }
 
-Expr* KernelBuilder::tensorPlace(Variable* tensor) {
+Expr* KernelBuilder::whole(Variable* tensor) {
   Expr* place = read(tensor);
   return place->type->kind == TypeKind::Ref ? make(ExprKind::Deref, place->type->elem, {place}) : place;
 }
 
-Expr* KernelBuilder::element(Variable* tensor, Expr* index) {
-  Expr* place = tensorPlace(tensor);
-  VORTEX_CHECK(place->type->rank() == 1, "an element of a matrix");
-  return make(ExprKind::Element, place->type->elem, {place, cast(index, Scalar::Usize)});
+Expr* KernelBuilder::element(Variable* tensor, std::vector<Expr*> indices) {
+  Expr* place = whole(tensor);
+  VORTEX_CHECK(place->type->rank() == indices.size(), "an element by another number of indices");
+  std::vector<Expr*> args = {place};
+  for (Expr* index : indices)
+    args.push_back(cast(index, Scalar::Usize));
+  return make(ExprKind::Element, place->type->elem, std::move(args));
 }
 
-Expr* KernelBuilder::window(Variable* matrix, Expr* row, int64_t rows, Expr* column, int64_t columns) {
-  Expr* place = tensorPlace(matrix);
-  VORTEX_CHECK(place->type->rank() == 2, "a window of what is no matrix");
+Expr* KernelBuilder::rowsOf(Expr* matrix, Expr* first, Expr* count) {
+  VORTEX_CHECK(matrix->type->rank() == 2, "rows of what is no matrix");
+  const Type rows = types().tensor(matrix->type->elem, {DimExpr::opaque(unknownExtents_++), matrix->type->shape[1]},
+                                   matrix->type->space);
+  Expr* expr = make(ExprKind::Slice, rows, {matrix});
+  expr->slices = {SliceDim{SliceDim::Kind::Range, cast(first, Scalar::Usize), cast(count, Scalar::Usize), true},
+                  SliceDim{}};
+  return expr;
+}
+
+Expr* KernelBuilder::window(Expr* matrix, Expr* row, int64_t rows, Expr* column, int64_t columns) {
+  VORTEX_CHECK(matrix->type->rank() == 2, "a window of what is no matrix");
   const Type tile =
-      types().tensor(place->type->elem, {DimExpr::constant(rows), DimExpr::constant(columns)}, Space::Global);
-  Expr* expr = make(ExprKind::Slice, tile, {place});
+      types().tensor(matrix->type->elem, {DimExpr::constant(rows), DimExpr::constant(columns)}, matrix->type->space);
+  Expr* expr = make(ExprKind::Slice, tile, {matrix});
   const auto range = [&](Expr* begin, int64_t size) {
     return SliceDim{SliceDim::Kind::Range, cast(begin, Scalar::Usize), integer(Scalar::Usize, size), true};
   };
@@ -228,9 +240,11 @@ Variable* KernelBuilder::let(std::string name, Expr* value, bool isVar) {
   return made;
 }
 
-Variable* KernelBuilder::shared(std::string name, Scalar element, int64_t size) {
-  Variable* made =
-      variable(std::move(name), types().tensor(types().scalar(element), {DimExpr::constant(size)}, Space::Shared));
+Variable* KernelBuilder::shared(std::string name, Scalar element, const std::vector<int64_t>& extents) {
+  std::vector<DimExpr> shape;
+  for (const int64_t extent : extents)
+    shape.push_back(DimExpr::constant(extent));
+  Variable* made = variable(std::move(name), types().tensor(types().scalar(element), std::move(shape), Space::Shared));
   made->isVar = true;
   Expr* statement = make(ExprKind::Let, types().unit(), {});
   statement->variable = made;

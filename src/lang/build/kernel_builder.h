@@ -54,14 +54,18 @@ public:
   Expr* transpose(Expr* tile);
 
   // places
-  Expr* element(Variable* tensor, Expr* index);
+  Expr* element(Variable* tensor, std::vector<Expr*> indices);
+  Expr* element(Variable* vector, Expr* index) { return element(vector, std::vector<Expr*>{index}); }
+  Expr* whole(Variable* tensor);
+  /// `count` rows of a matrix from `first` on; those that it does not have are missing.
+  Expr* rowsOf(Expr* matrix, Expr* first, Expr* count);
   /// Rows [row, row + rows) and columns likewise of a matrix.
-  Expr* window(Variable* matrix, Expr* row, int64_t rows, Expr* column, int64_t columns);
+  Expr* window(Expr* matrix, Expr* row, int64_t rows, Expr* column, int64_t columns);
 
   // statements, appended to the innermost open block
   Variable* let(std::string name, Expr* value, bool isVar = false);
   /// Shared memory of the block.
-  Variable* shared(std::string name, Scalar element, int64_t size);
+  Variable* shared(std::string name, Scalar element, const std::vector<int64_t>& extents);
   void assign(Expr* place, Expr* value);
   void addAssign(Expr* place, Expr* value);
   void run(Expr* statement);
@@ -75,12 +79,11 @@ private:
   Variable* variable(std::string name, Type type);
   Expr* make(ExprKind kind, Type type, std::vector<Expr*> args);
   Type withElement(Type type, Scalar element);
-  Expr* tensorPlace(Variable* tensor);
-
   Program& program_;
   Function* function_;
   source::SourceRange range_;
   std::vector<Expr*> open_;  ///< blocks
+  uint32_t unknownExtents_ = 0;
 };
 
 /// The element type of a number or a tile.

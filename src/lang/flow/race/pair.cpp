@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "lang/flow/race/bit_maps.h"
-
 namespace vortex::lang::flow {
 namespace {
 
@@ -325,7 +323,7 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
   return made;
 }
 
-//===-- conditions and subscripts -----------------------------------------------------------------------------------===//
+//===-- conditions ------------------------------------------------------------------------------------------------===//
 
 void Pair::addConditions(Env& env, StepId step) {
   for (const Condition& condition : conditionsAt(view_.graph, view_.structure, step))
@@ -357,138 +355,6 @@ void Pair::addExits(const Reach& reach, StepId step) {
     if (isLast)
       return;
   }
-}
-
-/// Fields and slots on the way to the tensor. False: they lead to different ones, or cannot be followed.
-bool Pair::addStorage(const Place& a, const Place& b, size_t& at, Type& type) {
-  for (; at < a.path.size() && at < b.path.size() && !type->isTensor(); ++at) {
-    const Projection &x = a.path[at], &y = b.path[at];
-    if (x.kind != y.kind)
-      return false;
-    if (x.kind == ProjectionKind::Field) {
-      if (x.field != y.field) {
-        areApart_ = true;
-        return false;
-      }
-      type = stripRef(type->elems[x.field]);
-    } else if (x.kind == ProjectionKind::Slot) {
-      coordinates_.push_back({clone(first_, x.index), clone(second_, y.index)});
-      type = stripRef(type->elem);
-    } else {
-      return false;
-    }
-  }
-  return type->isTensor();
-}
-
-void Pair::addDims(const Place& place, Env& env, Type tensor, std::vector<ValueId>& out) {
-  NodeTable& nodes = view_.nodes;
-  for (size_t d = 0; d < place.dims.size(); ++d) {
-    const DimRange& range = place.dims[d];
-    ValueId at = clone(env, range.begin);
-    if (!range.isIndex()) {
-      const ValueId offset = fresh(kUsize, kNoValue);
-      at = nodes.op(Op::Add, kUsize, at, offset);
-      const ValueId length = nodes.op(Op::Sub, kUsize, clone(env, range.end), clone(env, range.begin));
-      assume(nodes.op(Op::Lt, kBool, offset, length));
-    }
-    if (const ValueId extent =
-            d < tensor->shape.size() ? dimensionValue(tensor->shape[d], *view_.graph.function, nodes) : kNoValue;
-        extent != kNoValue)
-      assume(nodes.op(Op::Lt, kBool, at, extent));
-    out.push_back(at);
-  }
-}
-
-/// Fields of elements, and slots of arrays in them.
-void Pair::addElementPath(const Place& a, const Place& b) {
-  const auto tail = [](const Place& place) {
-    size_t at = place.path.size();
-    while (at > 0 &&
-           (place.path[at - 1].kind == ProjectionKind::Field || place.path[at - 1].kind == ProjectionKind::Slot))
-      --at;
-    return at == 0 ? place.path.size() : at;
-  };
-  size_t i = tail(a), j = tail(b);
-  for (; i < a.path.size() && j < b.path.size(); ++i, ++j) {
-    if (a.path[i].kind != b.path[j].kind)
-      return;
-    if (a.path[i].kind == ProjectionKind::Slot)
-      coordinates_.push_back({clone(first_, a.path[i].index), clone(second_, b.path[j].index)});
-    else if (a.path[i].field != b.path[j].field) {
-      areApart_ = true;
-      return;
-    }
-  }
-}
-
-/// x ^ m and y ^ m differ where x and y do, and so do other numbers made of their bits.
-void Pair::addUnmasked() {
-  NodeTable& nodes = view_.nodes;
-  for (size_t i = 0; i < coordinates_.size() && coordinates_.size() < 16; ++i) {
-    const auto [first, second, divisor] = coordinates_[i];
-    for (const auto& [x, y] : equalByBits(nodes, first, second))
-      if (std::none_of(coordinates_.begin(), coordinates_.end(),
-                       [&, x = x, y = y](const Coordinate& each) { return each.first == x && each.second == y; }))
-        coordinates_.push_back({x, y, divisor});
-    const auto isXor = [&](ValueId value) { return nodes[value].kind == NodeKind::Op && nodes[value].op == Op::Xor; };
-    if (!isXor(first) || !isXor(second))
-      continue;
-    for (const size_t a : {0u, 1u})
-      for (const size_t b : {0u, 1u})
-        if (nodes.operand(first, a) == nodes.operand(second, b))
-          coordinates_.push_back({nodes.operand(first, 1 - a), nodes.operand(second, 1 - b), divisor});
-  }
-}
-
-/// Two numbers with equal quotients and equal remainders are equal: x / W and x % W together are x, and x / (V * W) and x / V % W are x / V.
-void Pair::joinDigits() {
-  NodeTable& nodes = view_.nodes;
-  const auto is = [&](ValueId value, Op op) { return nodes[value].kind == NodeKind::Op && nodes[value].op == op; };
-  const auto divided = [&](ValueId value) { return nodes.operand(value, 0); };
-  const auto divisor = [&](ValueId value) { return nodes.operand(value, 1); };
-  // As integers: a product that wraps is none.
-  const auto isProduct = [&](ValueId product, ValueId a, ValueId b) {
-    const auto number = [&](ValueId value) { return view_.values.integer(value, kNoPoint); };
-    const auto both = Polynomial::product(number(a), number(b));
-    return both && *both == number(product);
-  };
-  for (size_t i = 0; i < coordinates_.size() && coordinates_.size() < 16; ++i)
-    for (size_t j = 0; j < coordinates_.size(); ++j) {
-      for (const auto& [high, low] :
-           {std::pair(coordinates_[i], coordinates_[j]), std::pair(coordinates_[j], coordinates_[i])}) {
-        if (!is(high.first, Op::Div) || !is(high.second, Op::Div) || !is(low.first, Op::Rem) ||
-            !is(low.second, Op::Rem) || divisor(high.first) != divisor(high.second) ||
-            divisor(low.first) != divisor(low.second) || low.divisor != kNoValue)
-          continue;
-        const ValueId by = divisor(high.first), x = divided(low.first), y = divided(low.second);
-        const bool isWhole = divided(high.first) == x && divided(high.second) == y && divisor(low.first) == by;
-        const bool isPart = is(x, Op::Div) && is(y, Op::Div) && divisor(x) == divisor(y) &&
-                            divided(x) == divided(high.first) && divided(y) == divided(high.second) &&
-                            isProduct(by, divisor(x), divisor(low.first));
-        // Where the largest divisor is not 0, neither are those that it is made of.
-        const Coordinate joined{x, y, high.divisor == kNoValue ? by : high.divisor};
-        const auto isKnown = [&](const Coordinate& each) { return each.first == x && each.second == y; };
-        if ((isWhole || isPart) && std::none_of(coordinates_.begin(), coordinates_.end(), isKnown))
-          coordinates_.push_back(joined);
-      }
-    }
-}
-
-void Pair::addCoordinates(const Side& first, const Side& second) {
-  const Place &a = view_.graph[first.access.place], &b = view_.graph[second.access.place];
-  size_t at = 0;
-  Type type = stripRef(view_.graph[a.root].type);
-  if (!addStorage(a, b, at, type) || areApart_)
-    return;
-  std::vector<ValueId> x, y;
-  addDims(a, first_, type, x);
-  addDims(b, second_, type, y);
-  for (size_t d = 0; d < x.size() && d < y.size(); ++d)
-    coordinates_.push_back({x[d], y[d]});
-  addElementPath(a, b);
-  addUnmasked();
-  joinDigits();
 }
 
 }  // namespace vortex::lang::flow
