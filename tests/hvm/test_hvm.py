@@ -169,6 +169,10 @@ def test_a_byte_order_mark_at_the_start_is_skipped(hvm, tmp_path):
 def test_missing_files_are_an_error(hvm, tmp_path):
     status, out, err = hvm(tmp_path / "nothing.hvm4")
     assert (status, out) == (1, "") and "nothing.hvm4" in err
+    for path, text in (("/dev/zero", ""), (tmp_path / "endless.hvm4", '#include "/dev/zero"\n')):
+        if text:
+            path.write_text(text, encoding="utf-8")
+        assert hvm(path)[:2] == (1, "") and "it has more than 67108864 bytes" in hvm(path)[2]
 
 
 def test_collapse_limits(hvm, tmp_path):

@@ -168,7 +168,7 @@ bool Heap::endMarking(uint64_t otherBytes) {
   uint64_t lines = blocks_.load() * kBlockLines, marked = 0;
   for (uint64_t line = 0; line < lines; ++line)
     marked += lines_[line];
-  uint64_t live = marked * kLineWords + otherBytes / sizeof(Term);
+  uint64_t live = marked * kLineWords + (otherBytes + pending_.capacity() * sizeof(Range)) / sizeof(Term);
   // A quarter of the heap at least: clearing and reading its maps must not dominate.
   budget_ = std::max({nurseryWords_, live + live / 2, blocks_.load() * kBlockWords / 4});
   uint64_t room = limitWords_ > live ? limitWords_ - live : 0;

@@ -55,7 +55,7 @@ public:
     __builtin_prefetch(&lines_[locOf(term) / kLineWords], 1);
   }
   bool isMarkedCell(Loc loc) const { return visited_[loc / 64] >> (loc & 63) & 1; }
-  /// False: less than a twentieth of the limit is free, counting `otherBytes` of stacks.
+  /// False: less than a twentieth of the limit is free, counting `otherBytes` of stacks and lists and what marking took itself.
   bool endMarking(uint64_t otherBytes);
 
   /// A number that no other name made by EQL-LAM has.

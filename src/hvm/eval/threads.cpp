@@ -267,10 +267,10 @@ void Evaluation::stop(std::string error) {
 
 /// What the lists of positions and entries take beside heap and stacks.
 uint64_t Evaluation::listBytes() const {
-  uint64_t bytes = levels_.size() * sizeof(Level);
+  uint64_t bytes = levels_.capacity() * sizeof(Level);
   for (const auto& worker : workers_)
-    bytes += (worker->positions.size() + worker->shared.size()) * sizeof(Loc) +
-             worker->stuckCells.size() * sizeof(StuckCell);
+    bytes += (worker->positions.capacity() + worker->shared.size()) * sizeof(Loc) +
+             worker->stuckCells.capacity() * sizeof(StuckCell);
   for (const std::deque<Term>& entries : queue_)
     bytes += entries.size() * sizeof(Term);
   return bytes;

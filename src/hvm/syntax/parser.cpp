@@ -9,9 +9,17 @@ namespace vortex::hvm {
 
 static constexpr uint32_t kMaxNatural = 1 << 20;      // a numeral 5n becomes that many nodes
 static constexpr uint32_t kMaxConstructors = 0xffff;  // their numbers have 16 bits
+static constexpr size_t kMaxFileBytes = 64 << 20;     // what is longer is no program, or has no end
+
+static Result<std::string> readSource(const std::string& path) {
+  Result<std::string> content = base::readFile(path, kMaxFileBytes);
+  if (content && content->size() > kMaxFileBytes)
+    return Error{base::concat("cannot read ", path, ": it has more than ", kMaxFileBytes, " bytes")};
+  return content;
+}
 
 std::string Parser::parseFile(const std::string& path) {
-  Result<std::string> content = base::readFile(path);
+  Result<std::string> content = readSource(path);
   return content ? parseText(*content, path) : "Error: " + content.error().message;
 }
 
@@ -48,7 +56,7 @@ void Parser::include(const std::string& from) {
   std::error_code ignored;
   if (filesRead_.contains(std::filesystem::weakly_canonical(path, ignored).string()))
     return;
-  Result<std::string> content = base::readFile(path);
+  Result<std::string> content = readSource(path);
   if (!content)
     return cursor_->failWith(position, "a file that can be read", content.error().message);
   Cursor* outer = cursor_;
