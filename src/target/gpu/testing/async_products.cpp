@@ -56,13 +56,10 @@ std::optional<uint32_t> AsyncUnits::valueOf(uint64_t cell, size_t thread, size_t
   return sums.values[thread * (sums.values.size() / kGroup) + number];
 }
 
-void AsyncUnits::checkOperands(Thread& t, mlir::Operation* op) {
-  if (!isUsed_)
-    return;
-  for (mlir::Value operand : op->getOperands())
-    if (operand.getType().isIntOrFloat() && operand.getType().getIntOrFloatBitWidth() == 32 &&
-        isTagged(machine_.cell(t, operand)))
-      return machine_.fail(op, concat("thread ", t.number, " reads sums that nobody waited for"));
+void AsyncUnits::checkOperands(Thread& t, const Instruction& instruction) {
+  for (uint32_t word : instruction.words)
+    if (isTagged(t.registers[word]))
+      return machine_.fail(instruction.op, concat("thread ", t.number, " reads sums that nobody waited for"));
 }
 
 bool AsyncUnits::multiply(size_t first, mlir::Operation* op) {
@@ -77,6 +74,7 @@ bool AsyncUnits::multiply(size_t first, mlir::Operation* op) {
     startProduct(first, fromRegisters);
   else
     return false;
+  happenEarly();
   return true;
 }
 
@@ -197,15 +195,18 @@ void AsyncUnits::waitForProducts(Thread& t, vxnv::WgmmaWaitOp op) {
   Warpgroup& group = groups_[t.number / kGroup];
   const uint64_t open = group.open, pending = op.getPending();
   const auto isWaitedFor = [=](const Product& product) { return product.group + pending < open; };
+  const auto takeSums = [this, &t, &group, op]() mutable {
+    group.isFenced = false;
+    for (size_t i = 0; i < op.getSums().size(); ++i) {
+      const uint64_t cell = machine_.cell(t, op.getSums()[i]);
+      const std::optional<uint32_t> value = valueOf(cell, t.number % kGroup, i);
+      *machine_.cells(t, op.getResults()[i]) = value ? *value : cell;
+    }
+  };
   block(
       t, op, [&group, isWaitedFor] { return llvm::none_of(group.pending, isWaitedFor); },
-      [&group, isWaitedFor] { return concat("for ", llvm::count_if(group.pending, isWaitedFor), " products"); });
-  group.isFenced = false;
-  for (size_t i = 0; i < op.getSums().size(); ++i) {
-    const uint64_t cell = machine_.cell(t, op.getSums()[i]);
-    const std::optional<uint32_t> value = valueOf(cell, t.number % kGroup, i);
-    *machine_.cells(t, op.getResults()[i]) = value ? *value : cell;
-  }
+      [&group, isWaitedFor] { return concat("for ", llvm::count_if(group.pending, isWaitedFor), " products"); },
+      takeSums);
 }
 
 bool AsyncUnits::storeMatrix(size_t first, mlir::Operation* op) {

@@ -44,6 +44,8 @@ void roundToTf32(char* number) {
 }  // namespace
 
 AsyncUnits::AsyncUnits(Machine& machine) : machine_(machine) {
+  if (!machine.code().isAsynchronous())
+    return;
   const auto deal = [](const layout::Layout& dealt, size_t count, std::vector<std::pair<size_t, size_t>>& to) {
     for (size_t thread = 0; thread < 128; ++thread)
       for (size_t number = 0; number < count; ++number) {
@@ -56,12 +58,7 @@ AsyncUnits::AsyncUnits(Machine& machine) : machine_(machine) {
 }
 
 void AsyncUnits::reset(unsigned threads) {
-  isUsed_ = machine_.kernel()
-                .walk([](mlir::Operation* op) {
-                  return llvm::isa_and_nonnull<vxnv::VxnvDialect>(op->getDialect()) ? mlir::WalkResult::interrupt()
-                                                                                    : mlir::WalkResult::advance();
-                })
-                .wasInterrupted();
+  isUsed_ = machine_.code().isAsynchronous();
   barriers_.clear();
   namedBarriers_.clear();
   loads_.clear();
@@ -87,11 +84,12 @@ bool AsyncUnits::isInside(mlir::Operation* op, size_t place, size_t bytes) {
 }
 
 void AsyncUnits::block(Thread& t, mlir::Operation* op, std::function<bool()> until,
-                       std::function<std::string()> missing) {
+                       std::function<std::string()> missing, std::function<void()> then) {
   if (until())
-    return;
+    return then();
   t.until = std::move(until);
   t.missing = std::move(missing);
+  t.then = std::move(then);
   machine_.wait(t, Thread::State::Blocked, op);
 }
 
@@ -126,9 +124,8 @@ bool AsyncUnits::execute(Thread& t, mlir::Operation* op) {
           [&](auto) { machine_.wait(t, Thread::State::Group, op); })
       .Case([&](vxnv::StoreMatrixOp) { machine_.wait(t, Thread::State::Warp, op); })
       .Default([&](mlir::Operation*) { isKnown = false; });
-  if (isKnown && machine_.launch().timing == Timing::Early)
-    while (advanceOne()) {
-    }
+  if (isKnown)
+    happenEarly();
   return isKnown;
 }
 
@@ -223,8 +220,8 @@ void AsyncUnits::meet(Thread& t, vxnv::NamedBarrierOp op) {
       t, op, [&barrier, opened] { return barrier.opened != opened; },
       [&barrier, number] {
         return concat("for ", barrier.threads - barrier.arrived.size(), " arrivals at barrier ", number);
-      });
-  machine_.order().acquire(t.number, barrier.done);
+      },
+      [this, &t, &barrier] { machine_.order().acquire(t.number, barrier.done); });
 }
 
 void AsyncUnits::waitFor(Thread& t, vxnv::BarrierWaitOp op) {
@@ -237,8 +234,8 @@ void AsyncUnits::waitFor(Thread& t, vxnv::BarrierWaitOp op) {
       [=, place = placeOf(t, op.getBarrier())] {
         return concat("for parity ", parity, " of the barrier at ", place, ", which lacks ", barrier->arrivals, " of ",
                       barrier->count, " arrivals and ", barrier->bytes, " bytes");
-      });
-  machine_.order().acquire(t.number, barrier->done);
+      },
+      [this, &t, barrier] { machine_.order().acquire(t.number, barrier->done); });
 }
 
 //===-- copies ------------------------------------------------------------------------------------------------===//
@@ -406,7 +403,7 @@ void AsyncUnits::waitForStores(Thread& t, vxnv::BulkWaitOp op) {
   };
   block(
       t, op, [=, this] { return llvm::none_of(stores_, isWaitedFor); },
-      [=, this] { return concat("for ", llvm::count_if(stores_, isWaitedFor), " bulk stores"); });
+      [=, this] { return concat("for ", llvm::count_if(stores_, isWaitedFor), " bulk stores"); }, [] {});
 }
 
 void AsyncUnits::checkEnd(Thread& t) {
@@ -463,6 +460,12 @@ bool AsyncUnits::advanceOne() {
     if ((this->*kKinds[kind])())
       return true;
   return false;
+}
+
+void AsyncUnits::happenEarly() {
+  if (machine_.launch().timing == Timing::Early)
+    while (advanceOne()) {
+    }
 }
 
 bool AsyncUnits::advance(bool isStuck) {

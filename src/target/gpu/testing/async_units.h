@@ -19,15 +19,14 @@
 namespace vortex::target::gpu::testing {
 
 class Machine;
+struct Instruction;
 
 class AsyncUnits {
 public:
   explicit AsyncUnits(Machine& machine);
   /// A block begins.
   void reset(unsigned threads);
-  /// Whether the kernel has any of these operations.
-  bool isUsed() const { return isUsed_; }
-  /// A thread's instruction; false: none of these.
+  /// A thread's operation; false: none of these.
   bool execute(Thread& t, mlir::Operation* op);
   /// An instruction of a warpgroup, or of a warp, whose threads have met at it.
   bool multiply(size_t first, mlir::Operation* op);
@@ -35,7 +34,7 @@ public:
   /// An access of a thread to shared memory.
   void checkAccess(Thread& t, mlir::Operation* op, const char* pointer, size_t bytes, bool isStore);
   /// Sums that are not there yet are no operands.
-  void checkOperands(Thread& t, mlir::Operation* op);
+  void checkOperands(Thread& t, const Instruction& instruction);
   /// Some of what is pending happens; `isStuck`: no thread can go on. Whether anything did.
   bool advance(bool isStuck);
   /// A thread has come to its end.
@@ -105,7 +104,9 @@ private:
   // async_units.cpp
   size_t placeOf(Thread& t, mlir::Value pointer);
   bool isInside(mlir::Operation* op, size_t place, size_t bytes);
-  void block(Thread& t, mlir::Operation* op, std::function<bool()> until, std::function<std::string()> missing);
+  /// `then` happens once `until` holds.
+  void block(Thread& t, mlir::Operation* op, std::function<bool()> until, std::function<std::string()> missing,
+             std::function<void()> then);
   Barrier* findBarrier(Thread& t, mlir::Operation* op, mlir::Value pointer);
   void initialise(Thread& t, ir::vxnv::BarrierInitOp op);
   void arrive(Thread& t, mlir::Operation* op, Barrier& barrier);
@@ -123,6 +124,7 @@ private:
   bool continueStore();
   bool finishProduct();
   bool advanceOne();
+  void happenEarly();
   std::optional<artifact::TensorMapOf<int64_t>> findMap(mlir::Operation* op, uint64_t number);
   std::vector<int64_t> coordinates(Thread& t, mlir::ValueRange values);
   bool checkPlace(mlir::Operation* op, const artifact::TensorMapOf<int64_t>& map, size_t place);
@@ -141,7 +143,7 @@ private:
   std::optional<uint32_t> valueOf(uint64_t cell, size_t thread, size_t number) const;
 
   Machine& machine_;
-  bool isUsed_ = false;
+  bool isUsed_ = false;  ///< whether the kernel has any of these operations
   std::map<size_t, Barrier> barriers_;
   std::map<uint64_t, NamedBarrier> namedBarriers_;
   std::vector<Load> loads_;

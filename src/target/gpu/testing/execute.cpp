@@ -2,94 +2,117 @@
 
 #include <cstring>
 #include <llvm/ADT/TypeSwitch.h>
-#include <mlir/Dialect/SCF/IR/SCF.h>
 #include <mlir/Dialect/Vector/IR/VectorOps.h>
 
 namespace vortex::target::gpu::testing {
 
 namespace vxt = ir::vxt;
-namespace scf = mlir::scf;
 namespace vector = mlir::vector;
 using interpreter::ElementCall;
-using interpreter::ElementKernel;
 
-void Machine::execute(Thread& t, mlir::Block& block) {
-  for (mlir::Operation& op : block) {
-    if (!error_.empty())
-      return;
-    if (!op.hasTrait<mlir::OpTrait::IsTerminator>())
-      execute(t, &op);
+/// Until the thread waits, ends or fails.
+void Machine::execute(Thread& t) {
+  while (t.state == Thread::State::Ready && error_.empty()) {
+    const Instruction& instruction = (*code_)[t.next++];
+    units_.checkOperands(t, instruction);
+    (this->*instruction.run)(t, instruction);
   }
 }
 
-void Machine::execute(Thread& t, mlir::Operation* op) {
-  if (units_.isUsed() && units_.execute(t, op))
-    return;
-  if (auto found = kernels_.find(op); found != kernels_.end())
-    return elementwise(t, op, found->second);
-  if (executeControl(t, op))
-    return;
-  if (ElementKernel kernel = interpreter::findElementKernel(op); kernel.function) {
-    kernels_[op] = kernel;
-    return elementwise(t, op, kernel);
+//===-- control flow ------------------------------------------------------------------------------------------===//
+
+void Machine::jump(Thread& t, const Instruction& instruction) { t.next = instruction.target; }
+
+void Machine::jumpUnless(Thread& t, const Instruction& instruction) {
+  if (!(t.registers[instruction.in[0].first] & 1))
+    t.next = instruction.target;
+}
+
+void Machine::startLoop(Thread& t, const Instruction& instruction) {
+  if (static_cast<int64_t>(t.registers[instruction.in[1].first]) <= 0)
+    return fail(instruction.op, "step is not positive");
+  t.registers[instruction.out[0].first] = t.registers[instruction.in[0].first];
+}
+
+void Machine::testLoop(Thread& t, const Instruction& instruction) {
+  const auto counter = static_cast<int64_t>(t.registers[instruction.in[0].first]);
+  if (counter >= static_cast<int64_t>(t.registers[instruction.in[1].first]))
+    t.next = instruction.target;
+}
+
+void Machine::continueLoop(Thread& t, const Instruction& instruction) {
+  t.registers[instruction.out[0].first] += t.registers[instruction.in[0].first];
+  t.next = instruction.target;
+}
+
+void Machine::move(Thread& t, const Instruction& instruction) {
+  moved_.clear();
+  for (const Move& each : instruction.moves)
+    moved_.insert(moved_.end(), &t.registers[each.from.first], &t.registers[each.from.first] + each.from.lanes);
+  const uint64_t* next = moved_.data();
+  for (const Move& each : instruction.moves) {
+    std::copy_n(next, each.from.lanes, &t.registers[each.to]);
+    next += each.from.lanes;
   }
-  units_.checkOperands(t, op);
-  if (!executeMemory(t, op) && !executeVector(t, op) && !executeAtomic(t, op))
-    fail(op, "unknown operation");
 }
 
-bool Machine::executeControl(Thread& t, mlir::Operation* op) {
-  bool isKnown = true;
-  llvm::TypeSwitch<mlir::Operation*>(op)
-      .Case([&](scf::ForOp loop) {
-        copy(t, loop.getInitArgs(), loop.getRegionIterArgs());
-        int64_t upper = static_cast<int64_t>(cell(t, loop.getUpperBound())),
-                step = static_cast<int64_t>(cell(t, loop.getStep()));
-        if (step <= 0)
-          return fail(op, "step is not positive");
-        for (int64_t i = static_cast<int64_t>(cell(t, loop.getLowerBound())); i < upper && error_.empty(); i += step) {
-          *cells(t, loop.getInductionVar()) = static_cast<uint64_t>(i);
-          execute(t, *loop.getBody());
-          copy(t, loop.getBody()->getTerminator()->getOperands(), loop.getRegionIterArgs());
-        }
-        copy(t, loop.getRegionIterArgs(), loop.getResults());
-      })
-      .Case([&](scf::IfOp branch) {
-        mlir::Block* block = cell(t, branch.getCondition()) & 1 ? branch.thenBlock() : branch.elseBlock();
-        if (!block)
-          return;
-        execute(t, *block);
-        copy(t, block->getTerminator()->getOperands(), branch.getResults());
-      })
-      .Case([&](scf::WhileOp loop) {
-        copy(t, loop.getInits(), loop.getBeforeArguments());
-        while (error_.empty()) {
-          execute(t, *loop.getBeforeBody());
-          scf::ConditionOp condition = loop.getConditionOp();
-          if (!(cell(t, condition.getCondition()) & 1))
-            return copy(t, condition.getArgs(), loop.getResults());
-          copy(t, condition.getArgs(), loop.getAfterArguments());
-          execute(t, *loop.getAfterBody());
-          copy(t, loop.getYieldOp().getOperands(), loop.getBeforeArguments());
-        }
-      })
-      .Case([&](vxt::BarrierOp) { wait(t, Thread::State::Barrier, op); })
-      .Case<vxt::WarpBarrierOp, vxt::ShuffleOp, vxt::LoadMatrixOp, vxt::MmaOp, vxt::FragmentLoadOp,
-            vxt::FragmentStoreOp, vxt::FragmentMultiplyOp>([&](auto) { wait(t, Thread::State::Warp, op); })
-      .Default([&](mlir::Operation*) { isKnown = false; });
-  return isKnown;
+void Machine::end(Thread& t, const Instruction&) {
+  units_.checkEnd(t);
+  t.state = Thread::State::Done;
 }
 
-bool Machine::executeMemory(Thread& t, mlir::Operation* op) {
-  bool isKnown = true;
-  llvm::TypeSwitch<mlir::Operation*>(op)
+//===-- waiting -----------------------------------------------------------------------------------------------===//
+
+void Machine::wait(Thread& t, Thread::State state, mlir::Operation* at) {
+  t.state = state;
+  t.at = at;
+}
+
+void Machine::stopAtBarrier(Thread& t, const Instruction& instruction) {
+  wait(t, Thread::State::Barrier, instruction.op);
+}
+
+void Machine::stopForWarp(Thread& t, const Instruction& instruction) { wait(t, Thread::State::Warp, instruction.op); }
+
+/// What an atomic operation reads may have changed, and who waits for a change lets it happen.
+void Machine::yieldTurn(Thread& t, const Instruction& instruction) { wait(t, Thread::State::Yielded, instruction.op); }
+
+void Machine::startAsync(Thread& t, const Instruction& instruction) {
+  if (!units_.execute(t, instruction.op))
+    fail(instruction.op, "unknown operation");
+}
+
+void Machine::refuse(Thread&, const Instruction& instruction) { fail(instruction.op, "unknown operation"); }
+
+//===-- values ------------------------------------------------------------------------------------------------===//
+
+void Machine::elementwise(Thread& t, const Instruction& instruction) {
+  ElementCall call;
+  call.count = instruction.out[0].lanes;
+  for (unsigned i = 0; i < std::size(call.out); ++i)
+    call.out[i] = instruction.out[i].lanes ? &t.registers[instruction.out[i].first] : nullptr;
+  for (unsigned i = 0; i < std::size(call.in); ++i) {
+    call.in[i] = instruction.in[i].lanes ? &t.registers[instruction.in[i].first] : nullptr;
+    call.step[i] = instruction.in[i].lanes > 1;
+  }
+  call.from = instruction.kernel.from;
+  call.to = instruction.kernel.to;
+  call.detail = instruction.kernel.detail;
+  instruction.kernel.function(call);
+}
+
+void Machine::identify(Thread& t, const Instruction& instruction) {
+  llvm::TypeSwitch<mlir::Operation*>(instruction.op)
       .Case([&](vxt::ThreadIdOp id) { *cells(t, id) = t.number; })
       .Case(
           [&](vxt::BlockIdOp id) { *cells(t, id) = static_cast<uint64_t>(block_[static_cast<size_t>(id.getAxis())]); })
       .Case([&](vxt::GridDimOp dim) {
         *cells(t, dim) = static_cast<uint64_t>(launch_.grid[static_cast<int>(dim.getAxis())]);
-      })
-      .Case([](vxt::FenceOp) {})  // threads run one after another here
+      });
+}
+
+void Machine::address(Thread& t, const Instruction& instruction) {
+  llvm::TypeSwitch<mlir::Operation*>(instruction.op)
       .Case([&](vxt::SharedOp shared) {
         *cells(t, shared) = reinterpret_cast<uint64_t>(sharedBase_ + shared.getOffset());
       })
@@ -102,33 +125,22 @@ bool Machine::executeMemory(Thread& t, mlir::Operation* op) {
         if (llvm::cast<vxt::PtrType>(address.getBase().getType()).getSpace() == ir::Space::Shared)
           value -= reinterpret_cast<uint64_t>(sharedBase_);  // as in the window of a block
         *cells(t, address) = address.getType().isInteger(32) ? static_cast<uint32_t>(value) : value;
-      })
-      .Case([&](vxt::LoadOp load) {
-        access(t, op, load.getBase(), load.getIndex(), load.getMask(), load.getAlignment(), load.getResult(), false);
-      })
-      .Case([&](vxt::StoreOp store) {
-        access(t, op, store.getBase(), store.getIndex(), store.getMask(), store.getAlignment(), store.getValue(), true);
-      })
-      .Case([&](vxt::AsyncCopyOp async) { asyncCopy(t, async); })
-      .Case([&](vxt::AsyncCommitOp) { t.copies.emplace_back(); })
-      .Case([&](vxt::AsyncWaitOp async) { asyncWait(t, async); })
-      .Default([&](mlir::Operation*) { isKnown = false; });
-  return isKnown;
+      });
 }
 
-bool Machine::executeVector(Thread& t, mlir::Operation* op) {
-  bool isKnown = true;
-  llvm::TypeSwitch<mlir::Operation*>(op)
-      .Case([&](mlir::arith::ConstantOp constant) { constants(t, constant); })
-      .Case([&](vxt::FragmentFillOp fill) {
-        for (unsigned j = 0; j < 2; ++j)
-          cells(t, fill)[j] = cell(t, fill.getValue());
-      })
-      .Case([&](vxt::FragmentRoundOp round) {
-        for (unsigned j = 0; j < 2; ++j)
-          cells(t, round)[j] = roundedElement(round.getValue().getType().getElementType(),
-                                              round.getType().getElementType(), cells(t, round.getValue())[j]);
-      })
+void Machine::changeFragment(Thread& t, const Instruction& instruction) {
+  if (auto fill = llvm::dyn_cast<vxt::FragmentFillOp>(instruction.op)) {
+    std::fill_n(cells(t, fill), 2, cell(t, fill.getValue()));
+    return;
+  }
+  auto round = llvm::cast<vxt::FragmentRoundOp>(instruction.op);
+  for (unsigned j = 0; j < 2; ++j)
+    cells(t, round)[j] = roundedElement(round.getValue().getType().getElementType(), round.getType().getElementType(),
+                                        cells(t, round.getValue())[j]);
+}
+
+void Machine::changeVector(Thread& t, const Instruction& instruction) {
+  llvm::TypeSwitch<mlir::Operation*>(instruction.op)
       .Case([&](vector::ShuffleOp shuffle) {
         for (auto [lane, from] : llvm::enumerate(shuffle.getMask()))
           cells(t, shuffle)[lane] = cells(t, shuffle.getV1())[llvm::cast<mlir::IntegerAttr>(from).getInt()];
@@ -148,8 +160,7 @@ bool Machine::executeVector(Thread& t, mlir::Operation* op) {
         }
       })
       .Case([&](vector::BroadcastOp broadcast) {
-        for (unsigned lane = 0; lane < lanesOf(broadcast.getType()); ++lane)
-          cells(t, broadcast)[lane] = cell(t, broadcast.getSource());
+        std::fill_n(cells(t, broadcast), lanesOf(broadcast.getType()), cell(t, broadcast.getSource()));
       })
       .Case([&](vector::FromElementsOp from) {
         for (auto [lane, element] : llvm::enumerate(from.getElements()))
@@ -157,104 +168,62 @@ bool Machine::executeVector(Thread& t, mlir::Operation* op) {
       })
       .Case([&](vector::ExtractOp extract) {
         *cells(t, extract.getResult()) = cells(t, extract.getVector())[extract.getStaticPosition()[0]];
-      })
-      .Default([&](mlir::Operation*) { isKnown = false; });
-  return isKnown;
+      });
 }
 
-void Machine::copy(Thread& t, mlir::ValueRange from, mlir::ValueRange to) {
-  std::vector<uint64_t> values;
-  for (mlir::Value value : from)
-    values.insert(values.end(), cells(t, value), cells(t, value) + lanesOf(value.getType()));
-  size_t next = 0;
-  for (mlir::Value value : to)
-    for (unsigned lane = 0; lane < lanesOf(value.getType()); ++lane)
-      cells(t, value)[lane] = values[next++];
-}
+//===-- memory ------------------------------------------------------------------------------------------------===//
 
-void Machine::elementwise(Thread& t, mlir::Operation* op, const ElementKernel& kernel) {
-  units_.checkOperands(t, op);
-  ElementCall call;
-  call.count = lanesOf(op->getResult(0).getType());
-  uint64_t results[2][64];
-  for (unsigned i = 0; i < op->getNumResults(); ++i)
-    call.out[i] = results[i];
-  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    call.in[i] = cells(t, op->getOperand(i));
-    call.step[i] = lanesOf(op->getOperand(i).getType()) > 1;
-  }
-  call.from = kernel.from;
-  call.to = kernel.to;
-  call.detail = kernel.detail;
-  kernel.function(call);
-  for (unsigned i = 0; i < op->getNumResults(); ++i)
-    std::copy_n(results[i], call.count, cells(t, op->getResult(i)));
-}
+void Machine::accessMemory(Thread& t, const Instruction& instruction) { access(t, instruction.op, instruction.access); }
 
-void Machine::constants(Thread& t, mlir::arith::ConstantOp op) {
-  auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(op.getValue());
-  if (!dense) {
-    *cells(t, op) = interpreter::attributeBits(op.getValue());
-    return;
-  }
-  unsigned lane = 0;
-  for (mlir::Attribute element : dense.getValues<mlir::Attribute>())
-    cells(t, op)[lane++] = interpreter::attributeBits(element);
-}
-
-void Machine::access(Thread& t, mlir::Operation* op, mlir::Value base, mlir::Value at, mlir::Value mask,
-                     uint64_t alignment, mlir::Value value, bool isStore) {
-  unsigned lanes = lanesOf(value.getType());
-  uint64_t* own = cells(t, value);
-  if (mask && !(cell(t, mask) & 1)) {
-    if (!isStore)
+void Machine::access(Thread& t, mlir::Operation* op, const Access& at) {
+  uint64_t* own = &t.registers[at.value.first];
+  const size_t lanes = at.value.lanes;
+  if (at.mask.lanes && !(t.registers[at.mask.first] & 1)) {
+    if (!at.isStore)
       std::fill_n(own, lanes, 0);
     return;
   }
-  auto bytes = static_cast<size_t>(vxt::scalarBytes(mlir::getElementTypeOrSelf(value.getType())));
-  char* pointer = reinterpret_cast<char*>(cell(t, base) + cell(t, at) * bytes);
-  bool isShared = llvm::cast<vxt::PtrType>(base.getType()).getSpace() == ir::Space::Shared;
-  bool known = isShared ? pointer >= sharedBase_ && pointer + lanes * bytes <= sharedBase_ + sharedBytes_
-                        : isGlobal(pointer, lanes * bytes);
+  char* pointer = reinterpret_cast<char*>(t.registers[at.base.first] + t.registers[at.index.first] * at.bytes);
+  const bool known = at.isShared ? pointer >= sharedBase_ && pointer + lanes * at.bytes <= sharedBase_ + sharedBytes_
+                                 : isGlobal(pointer, lanes * at.bytes);
   if (!known)
     return fail(op, "access outside of all memory, thread " + std::to_string(t.number) + " block " +
                         std::to_string(block_[0]));
-  if (reinterpret_cast<uintptr_t>(pointer) % std::max<uint64_t>(alignment, bytes))
+  if (reinterpret_cast<uintptr_t>(pointer) % at.alignment)
     return fail(op, "misaligned access");
-  if (isShared) {
-    units_.checkAccess(t, op, pointer, lanes * bytes, isStore);
-    checkOrder(op, t.number, static_cast<size_t>(pointer - sharedBase_), lanes * bytes, isStore);
+  if (at.isShared) {
+    units_.checkAccess(t, op, pointer, lanes * at.bytes, at.isStore);
+    checkOrder(op, t.number, static_cast<size_t>(pointer - sharedBase_), lanes * at.bytes, at.isStore);
   }
-  for (unsigned lane = 0; lane < lanes; ++lane) {
-    if (isStore) {
-      std::memcpy(pointer + lane * bytes, &own[lane], bytes);
+  for (size_t lane = 0; lane < lanes; ++lane) {
+    if (at.isStore) {
+      std::memcpy(pointer + lane * at.bytes, &own[lane], at.bytes);
     } else {
       own[lane] = 0;
-      std::memcpy(&own[lane], pointer + lane * bytes, bytes);
+      std::memcpy(&own[lane], pointer + lane * at.bytes, at.bytes);
     }
   }
 }
 
-/// Others have their turn first: what is read may have changed, and who waits for a change lets it happen.
-bool Machine::executeAtomic(Thread& t, mlir::Operation* op) {
-  if (!llvm::isa<vxt::AtomicRmwOp, vxt::AtomicLoadOp, vxt::AtomicStoreOp>(op))
-    return false;
-  wait(t, Thread::State::Ready, op);
-  if (auto load = llvm::dyn_cast<vxt::AtomicLoadOp>(op)) {
-    access(t, op, load.getBase(), load.getIndex(), {}, 0, load.getResult(), false);
-  } else if (auto store = llvm::dyn_cast<vxt::AtomicStoreOp>(op)) {
-    access(t, op, store.getBase(), store.getIndex(), {}, 0, store.getValue(), true);
-  } else {
-    auto rmw = llvm::cast<vxt::AtomicRmwOp>(op);
-    if (rmw.getKind() != ir::Combine::AddI)
-      return false;
-    access(t, op, rmw.getBase(), rmw.getIndex(), {}, 0, rmw.getResult(), false);
-    uint64_t old = cell(t, rmw.getResult()), &value = *cells(t, rmw.getValue()), added = value;
-    value += old;
-    access(t, op, rmw.getBase(), rmw.getIndex(), {}, 0, rmw.getValue(), true);
-    value = added;
-  }
-  return true;
+/// What was there is loaded: the sum goes back.
+void Machine::addAtomically(Thread& t, const Instruction& instruction) {
+  Access store = instruction.access;
+  uint64_t& value = t.registers[instruction.in[0].first];
+  const uint64_t added = value;
+  value += t.registers[store.value.first];
+  store.value = instruction.in[0];
+  store.isStore = true;
+  access(t, instruction.op, store);
+  value = added;
+}
+
+void Machine::copyAsync(Thread& t, const Instruction& instruction) {
+  if (llvm::isa<vxt::AsyncCommitOp>(instruction.op))
+    t.copies.emplace_back();
+  else if (auto copy = llvm::dyn_cast<vxt::AsyncCopyOp>(instruction.op))
+    asyncCopy(t, copy);
+  else
+    asyncWait(t, llvm::cast<vxt::AsyncWaitOp>(instruction.op));
 }
 
 void Machine::asyncCopy(Thread& t, vxt::AsyncCopyOp op) {

@@ -12,29 +12,13 @@ namespace vxt = ir::vxt;
 
 namespace {
 
-constexpr size_t kStack = 128 << 10;
 constexpr size_t kMostShared = 227 << 10;  ///< of sm_90, for kernels whose launch says how much they take
 constexpr size_t kWarp = 32, kWarpgroup = 128;
 
 }  // namespace
 
-unsigned lanesOf(mlir::Type type) {
-  if (llvm::isa<vxt::FragmentType>(type))
-    return 2;
-  auto vectorType = llvm::dyn_cast<mlir::VectorType>(type);
-  return vectorType ? static_cast<unsigned>(vectorType.getNumElements()) : 1;
-}
-
-Machine::Machine(vxt::KernelOp kernel, const Launch& launch) : kernel_(kernel), launch_(launch), random_(launch.seed) {
-  kernel.walk([&](mlir::Operation* op) {
-    for (mlir::Region& region : op->getRegions())
-      for (mlir::Block& block : region)
-        for (mlir::Value argument : block.getArguments())
-          number(argument);
-    for (mlir::Value result : op->getResults())
-      number(result);
-  });
-}
+Machine::Machine(vxt::KernelOp kernel, std::shared_ptr<const Code> code, const Launch& launch)
+    : kernel_(kernel), code_(std::move(code)), launch_(launch), random_(launch.seed) {}
 
 std::string Machine::run() {
   auto size = ir::constantSize(kernel_.getThreads());
@@ -65,7 +49,7 @@ std::string Machine::runTogether(unsigned threads) {
   std::vector<std::unique_ptr<Machine>> running;
   for (uint64_t turn = 0; turn < kMostTurns; ++turn) {
     while (running.size() < launch_.together && !waiting.empty()) {
-      running.push_back(std::make_unique<Machine>(kernel_, launch_));
+      running.push_back(std::make_unique<Machine>(kernel_, code_, launch_));
       running.back()->random_.seed(random_());
       running.back()->startBlock(waiting.back(), threads);
       waiting.pop_back();
@@ -86,11 +70,6 @@ std::string Machine::runTogether(unsigned threads) {
   return "blocks wait for each other for ever";
 }
 
-void Machine::number(mlir::Value value) {
-  registers_[value] = count_;
-  count_ += lanesOf(value.getType());
-}
-
 void Machine::fail(mlir::Operation* op, const std::string& what) {
   if (error_.empty())
     llvm::raw_string_ostream(error_) << what << ": " << *op;
@@ -105,17 +84,13 @@ bool Machine::isGlobal(const char* begin, size_t bytes) const {
 //===-- blocks ------------------------------------------------------------------------------------------------===//
 
 void Machine::startThread(Thread& t) {
-  t.registers.assign(count_, 0xDEADBEEFDEADBEEF);
+  t.state = Thread::State::Ready;
+  t.next = 0;
+  t.at = nullptr;
+  t.copies.assign(1, {});
+  t.registers = code_->initial();
   for (auto [argument, slot] : llvm::zip(kernel_.getBody().getArguments(), launch_.slots))
     *cells(t, argument) = slot;
-  t.stack.resize(kStack);
-  getcontext(&t.context);
-  t.context.uc_stack.ss_sp = t.stack.data();
-  t.context.uc_stack.ss_size = kStack;
-  t.context.uc_link = &main_;
-  makecontext(&t.context, reinterpret_cast<void (*)()>(&Machine::entry), 2,
-              static_cast<unsigned>(reinterpret_cast<uintptr_t>(this)),
-              static_cast<unsigned>(reinterpret_cast<uintptr_t>(this) >> 32));
 }
 
 void Machine::startBlock(std::array<int64_t, 3> block, unsigned threads) {
@@ -127,7 +102,6 @@ void Machine::startBlock(std::array<int64_t, 3> block, unsigned threads) {
   sharedBase_ = reinterpret_cast<char*>(llvm::alignTo(reinterpret_cast<uintptr_t>(shared_.data()), 1024));
   units_.reset(threads);
   order_.reset(sharedBytes_, threads);
-  threads_.clear();
   threads_.resize(threads);
   turns_.resize(threads);
   for (unsigned i = 0; i < threads; ++i) {
@@ -155,29 +129,18 @@ bool Machine::runReady() {
   bool ran = false;
   for (unsigned i : turns_) {
     Thread& t = threads_[i];
-    if (t.state == Thread::State::Blocked && t.until())
+    if (t.state == Thread::State::Blocked && t.until()) {
+      t.state = Thread::State::Ready;
+      t.then();
+    }
+    if (t.state == Thread::State::Yielded)
       t.state = Thread::State::Ready;
     if (t.state != Thread::State::Ready || !error_.empty())
       continue;
     ran = true;
-    current_ = &t;
-    swapcontext(&main_, &t.context);
+    execute(t);
   }
   return ran;
-}
-
-void Machine::entry(unsigned low, unsigned high) {
-  auto* self = reinterpret_cast<Machine*>(static_cast<uintptr_t>(low) | static_cast<uintptr_t>(high) << 32);
-  Thread& t = *self->current_;
-  self->execute(t, self->kernel_.getBody().front());
-  self->units_.checkEnd(t);
-  t.state = Thread::State::Done;
-}
-
-void Machine::wait(Thread& t, Thread::State state, mlir::Operation* at) {
-  t.state = state;
-  t.at = at;
-  swapcontext(&t.context, &main_);
 }
 
 /// Nothing else can happen: all threads are at one barrier, or stay where they are for ever.
@@ -338,6 +301,8 @@ void Machine::accessFragment(size_t first, mlir::Operation* op, mlir::Value base
   }
 }
 
-std::string run(vxt::KernelOp kernel, const Launch& launch) { return Machine(kernel, launch).run(); }
+std::string run(vxt::KernelOp kernel, const Launch& launch) {
+  return Machine(kernel, std::make_shared<const Code>(kernel), launch).run();
+}
 
 }  // namespace vortex::target::gpu::testing

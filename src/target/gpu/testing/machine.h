@@ -1,5 +1,5 @@
-// For tests: runs vxt and vxnv on the host. The threads of a block are fibers that meet at barriers and warp operations; between those they
-// run one after another in a random order, so that a missing barrier shows. Every access is checked against the memory of the launch.
+// For tests: runs vxt and vxnv on the host. The threads of a block meet at barriers and warp operations; between those they run one after another
+// in a random order, so that a missing barrier shows. Every access is checked against the memory of the launch.
 #pragma once
 
 #include "ir/vxt.h"

@@ -8,21 +8,32 @@ namespace vortex::target::gpu::testing {
 
 void SharedOrder::include(Clock& clock, const Clock& other) {
   clock.resize(std::max(clock.size(), other.size()));
+  uint32_t* to = clock.data();
+  const uint32_t* from = other.data();
+#pragma clang loop vectorize(enable)
   for (size_t i = 0; i < other.size(); ++i)
-    clock[i] = std::max(clock[i], other[i]);
+    to[i] = std::max(to[i], from[i]);
 }
 
 void SharedOrder::reset(size_t bytes, unsigned threads) {
-  bytes_.assign(bytes, {});
-  clocks_.assign(threads, Clock(threads));
-  for (unsigned thread = 0; thread < threads; ++thread)
+  bytes_.resize(bytes);
+  ++block_;
+  clocks_.resize(threads);
+  for (unsigned thread = 0; thread < threads; ++thread) {
+    clocks_[thread].assign(threads, 0);
     clocks_[thread][thread] = 1;
+  }
 }
 
 std::string SharedOrder::access(unsigned thread, size_t begin, size_t bytes, bool isStore) {
   const Moment now{thread, clocks_[thread][thread]};
   for (size_t at = begin; at < begin + bytes; ++at) {
     Byte& byte = bytes_[at];
+    if (byte.block != block_) {
+      byte.block = block_;
+      byte.write = byte.read = {};
+      byte.reads.clear();
+    }
     const auto found = [&](Moment other, const char* what) {
       return base::concat("thread ", thread, isStore ? " writes" : " reads", " byte ", at,
                           " of shared memory that thread ", other.thread, what, ", and no barrier orders the two");
@@ -61,8 +72,12 @@ void SharedOrder::addRead(Byte& byte, Moment read) const {
 
 void SharedOrder::meet(unsigned first, unsigned count) {
   Clock all(clocks_.size());
+  // Nobody knows a later moment of a thread than itself.
   for (unsigned thread = first; thread < first + count; ++thread)
-    include(all, clocks_[thread]);
+    if (count == clocks_.size())
+      all[thread] = clocks_[thread][thread];
+    else
+      include(all, clocks_[thread]);
   for (unsigned thread = first; thread < first + count; ++thread)
     acquire(thread, all);
 }

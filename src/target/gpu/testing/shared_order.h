@@ -31,6 +31,7 @@ private:
     uint32_t thread = 0, time = 0;  ///< time 0: never
   };
   struct Byte {
+    uint64_t block = 0;  ///< of which the rest tells
     Moment write;
     Moment read;                ///< if `reads` is empty
     std::vector<Moment> reads;  ///< of several threads since the last write
@@ -41,6 +42,7 @@ private:
   }
   void addRead(Byte& byte, Moment read) const;
 
+  uint64_t block_ = 0;  ///< number of the one that runs
   std::vector<Byte> bytes_;
   std::vector<Clock> clocks_;
 };
