@@ -50,6 +50,9 @@ constexpr Layout layoutOf(Format format) {
   }
 }
 
+/// 2^exponent, for the exponents of narrow formats.
+double powerOfTwo(int exponent) { return std::bit_cast<double>(uint64_t(exponent + 1023) << 52); }
+
 double decodeNarrow(Layout layout, uint64_t bits) {
   int bias = (1 << (layout.exponentBits - 1)) - 1;
   uint64_t mantissa = bits & ((1u << layout.mantissaBits) - 1);
@@ -62,9 +65,9 @@ double decodeNarrow(Layout layout, uint64_t bits) {
   else if (allOnes && !layout.finiteOnly)
     magnitude = mantissa ? std::nan("") : INFINITY;
   else if (exponent == 0)
-    magnitude = std::ldexp(double(mantissa), 1 - bias - layout.mantissaBits);
+    magnitude = double(mantissa) * powerOfTwo(1 - bias - layout.mantissaBits);
   else
-    magnitude = std::ldexp(double(mantissa | (1u << layout.mantissaBits)), exponent - bias - layout.mantissaBits);
+    magnitude = double(mantissa | (1u << layout.mantissaBits)) * powerOfTwo(exponent - bias - layout.mantissaBits);
   return negative ? -magnitude : magnitude;
 }
 

@@ -18,6 +18,7 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 
 namespace vortex::target::gpu::hopper {
@@ -71,6 +72,19 @@ public:
     uint64_t bits = 0;
     std::memcpy(&bits, data() + offset(at) * static_cast<size_t>(bytes_), static_cast<size_t>(bytes_));
     return bytes_ == 4 ? double(std::bit_cast<float>(uint32_t(bits))) : interpreter::decode(format, bits);
+  }
+  /// The elements along a letter.
+  std::vector<double> along(char letter, int64_t count, Sizes at, Format format) {
+    at[letter] = 0;
+    const int64_t stride = dims_.find(letter) != std::string::npos ? places_[dims_.find(letter)] : 0;
+    const char* first = data() + offset(at) * static_cast<size_t>(bytes_);
+    std::vector<double> result;
+    for (int64_t i = 0; i < count; ++i) {
+      uint64_t bits = 0;
+      std::memcpy(&bits, first + i * stride * bytes_, static_cast<size_t>(bytes_));
+      result.push_back(bytes_ == 4 ? double(std::bit_cast<float>(uint32_t(bits))) : interpreter::decode(format, bits));
+    }
+    return result;
   }
   int32_t integer(const Sizes& at) {
     int32_t result = 0;
@@ -333,10 +347,11 @@ private:
     std::vector<double> weights;
     double most = -HUGE_VAL, total = 0;
     auto value = [&](const char* name) { return tensors_.at(name).value(at, format_); };
+    const std::vector<double> query = tensors_.at("q").along('d', sizes_.at('d'), at, format_);
+    FormTensor &k = tensors_.at("k"), &v = tensors_.at("v"), &out = tensors_.at("out");
     for (at['t'] = 0; at['t'] < sizes_.at('t'); ++at['t']) {
-      double score = 0;
-      for (at['d'] = 0; at['d'] < sizes_.at('d'); ++at['d'])
-        score += value("q") * value("k");
+      const std::vector<double> key = k.along('d', sizes_.at('d'), at, format_);
+      const double score = std::inner_product(query.begin(), query.end(), key.begin(), 0.0);
       const double more = program_.added(tensors_, at, sizes_, format_);
       weights.push_back(std::isinf(more) ? more : score * kFormScale + more);
       most = std::max(most, weights.back());
@@ -350,21 +365,26 @@ private:
       if (!(std::abs(got - sum) <= 1e-4 * (1 + std::abs(sum))))
         return row + ": the sum is " + std::to_string(got) + " instead of " + std::to_string(sum);
     }
-    for (at['e'] = 0; at['e'] < sizes_.at('e'); ++at['e']) {
-      double sum = 0, size = 0;
-      for (at['t'] = 0; at['t'] < sizes_.at('t'); ++at['t']) {
-        const double weight = weights[static_cast<size_t>(at['t'])], factor = value("v");
-        if (weight == 0)
-          continue;
-        sum += weight * factor;
-        size += weight * std::abs(factor);
+    const auto columns = static_cast<size_t>(sizes_.at('e'));
+    std::vector<double> sums(columns), sizes(columns);
+    for (at['t'] = 0; at['t'] < sizes_.at('t'); ++at['t']) {
+      const double weight = weights[static_cast<size_t>(at['t'])];
+      if (weight == 0)
+        continue;
+      const std::vector<double> factors = v.along('e', sizes_.at('e'), at, format_);
+      for (size_t i = 0; i < columns; ++i) {
+        sums[i] += weight * factors[i];
+        sizes[i] += weight * std::abs(factors[i]);
       }
+    }
+    const std::vector<double> results = out.along('e', sizes_.at('e'), at, format_);
+    for (size_t i = 0; i < columns; ++i) {
       // Weights and the result are rounded to 8 or 11 bits.
-      const double bound = size / total * (format_ == Format::F16 ? 0x1p-9 : 0x1p-7), got = value("out");
-      const bool isRight = std::isnan(total) ? std::isnan(got) : std::abs(got - sum / total) <= bound;
+      const double bound = sizes[i] / total * (format_ == Format::F16 ? 0x1p-9 : 0x1p-7), got = results[i];
+      const bool isRight = std::isnan(total) ? std::isnan(got) : std::abs(got - sums[i] / total) <= bound;
       if (!isRight)
-        return row + ", column " + std::to_string(at['e']) + " is " + std::to_string(got) + " instead of " +
-               std::to_string(sum / total);
+        return row + ", column " + std::to_string(i) + " is " + std::to_string(got) + " instead of " +
+               std::to_string(sums[i] / total);
     }
     return {};
   }
