@@ -48,6 +48,12 @@ struct Tensor {
     return reinterpret_cast<uint16_t*>((reinterpret_cast<uintptr_t>(memory.data()) + 255) / 256 * 256);
   }
   uint16_t& at(int64_t head, int64_t row, int64_t column) { return data()[(head * rows + row) * pitch() + column]; }
+  std::vector<double> decoded(Format format) {
+    std::vector<double> values(static_cast<size_t>(heads * rows * pitch()));
+    std::transform(data(), data() + values.size(), values.begin(),
+                   [&](uint16_t bits) { return interpreter::decode(format, bits); });
+    return values;
+  }
   void fill(std::mt19937_64& random, Format format) {
     std::normal_distribution<double> normal;
     for (int64_t head = 0; head < heads; ++head)
@@ -262,19 +268,29 @@ public:
     launch.grid[0] = size::evaluate(llvm::cast<ir::SizeAttr>((*phase.getGrid())[0]).getExpr(), launch.argument);
     if (std::string failed = gpu::testing::run(code, launch); !failed.empty())
       return failed;
+    const Operand operands[] = {{q, format}, {k, format}, {v, format}, {bias, format}};
     for (int64_t head = 0; head < test_.heads; ++head)
       for (int64_t row = 0; row < test_.queries; ++row)
-        if (std::string failed = compareRow(q, k, v, bias, out, head, row, format); !failed.empty())
+        if (std::string failed = compareRow(operands, out, head, row, format); !failed.empty())
           return failed;
     return {};
   }
 
 private:
-  std::string compareRow(Tensor& q, Tensor& k, Tensor& v, Tensor& bias, Tensor& out, int64_t head, int64_t row,
+  /// A tensor's elements as numbers.
+  struct Operand {
+    Operand(Tensor& tensor, Format format) : rows(tensor.rows), pitch(tensor.pitch()), values(tensor.decoded(format)) {}
+    int64_t rows, pitch;
+    std::vector<double> values;
+    double at(int64_t head, int64_t row, int64_t column) const {
+      return values[static_cast<size_t>((head * rows + row) * pitch + column)];
+    }
+  };
+
+  std::string compareRow(llvm::ArrayRef<Operand> operands, Tensor& out, int64_t head, int64_t row,
                          Format format) const {
-    const auto value = [&](Tensor& tensor, int64_t i, int64_t j) {
-      return interpreter::decode(format, tensor.at(head, i, j));
-    };
+    const Operand &q = operands[0], &k = operands[1], &v = operands[2], &bias = operands[3];
+    const auto value = [&](const Operand& operand, int64_t i, int64_t j) { return operand.at(head, i, j); };
     std::vector<double> weights;
     double most = -HUGE_VAL, total = 0;
     for (int64_t key = 0; key < test_.keys; ++key) {

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 namespace vortex::target::gpu::hopper {
 namespace {
@@ -234,11 +235,18 @@ public:
 private:
   /// `before`: what operands have been multiplied by.
   std::string compare(Matrix& x, Matrix& w, Matrix& a, Matrix& b, Matrix& y, double before) const {
-    const auto at = [&](Matrix& matrix, int64_t row, int64_t column, bool isTransposed) {
-      const double value =
-          matrix.numbers.decode(isTransposed ? matrix.get(column, row) : matrix.get(row, column)) / before;
-      return matrix.numbers.format == Format::F32 ? std::round(value) : value;
+    // Lines along the depth, one after another.
+    const auto decoded = [&](Matrix& matrix, int64_t lines, bool isTransposed) {
+      std::vector<double> values;
+      for (int64_t line = 0; line < lines; ++line)
+        for (int64_t k = 0; k < test_.k; ++k) {
+          const double value = matrix.numbers.decode(isTransposed ? matrix.get(k, line) : matrix.get(line, k)) / before;
+          values.push_back(matrix.numbers.format == Format::F32 ? std::round(value) : value);
+        }
+      return values;
     };
+    const std::vector<double> rows = decoded(x, test_.m, test_.transposesX),
+                              columns = decoded(w, test_.n, !test_.transposesW);
     const uint64_t poison = 0x5555555555555555 >> (64 - 8 * y.numbers.bytes);
     for (int64_t row = 0; row < test_.m; ++row)
       for (int64_t column = 0; column < y.pitch; ++column) {
@@ -247,9 +255,8 @@ private:
           return "written beyond the result";
         if (column >= test_.n)
           continue;
-        double sum = 0;
-        for (int64_t k = 0; k < test_.k; ++k)
-          sum += at(x, row, k, test_.transposesX) * at(w, k, column, test_.transposesW);
+        const double* line = rows.data() + row * test_.k;
+        double sum = std::inner_product(line, line + test_.k, columns.data() + column * test_.k, 0.0);
         if (test_.isScaled)
           sum *= a.numbers.decode(a.get(0, row)) * b.numbers.decode(b.get(0, column));
         if (got != y.numbers.encode(sum))
