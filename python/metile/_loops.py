@@ -11,7 +11,8 @@ import numpy as np
 
 from ._state import State, bind, described, is_state, places_of, locals_of, spelled, write_locals
 from ._trace import LoweringError, current, user_frame
-from ._values import Pointer, Value, is_number, operand, unwrap
+from ._lanes import shift_of
+from ._values import Pointer, Value, is_number, of_lanes, operand, unwrap
 
 _COLLECTS = {"LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD_VALUE"}
 
@@ -75,6 +76,8 @@ class tile_range:
                 trace.fail(f"{what}, not a 2-D tile", TypeError)
         if is_number(step) and unwrap(step) == 0:
             trace.fail("the step of tile_range is 0", ValueError)
+        trace.use_lanes(start, end, step)
+        self.limits = start, end, step
         self.trace = trace
         self.bounds = [operand(trace, bound, "tile_range") for bound in (start, end, step)]
         trace.ranges.append(tuple(bound.host if isinstance(bound, Value) else unwrap(bound) for bound in (start, end)))
@@ -95,32 +98,44 @@ class tile_range:
             self._refuse(collector)
         place = trace.sources.position(frame)
         before = State(frame)
-        mark = len(trace.lines)
+        mark, shared_bytes = len(trace.lines), trace.shared_bytes
         carried: dict = {}
+        shifted: set = set()  # of these what is added to them is carried
         rebound: set = set()
         trace.open_loops.append(place)
         while True:
             del trace.lines[mark:]
+            trace.shared_bytes = shared_bytes
             before.restore()
             names = before.detach(rebound)
-            symbols = {key: self._carry(before.places[key], shape, place) for key, shape in carried.items()}
-            bind(names, symbols)
-            write_locals(frame, names)
-            counter = Value(trace, trace.new_id())
-            counter.is_counter = True
+            sums = {key: self._carry(0, 0, place) if key in shifted else self._carry(before.places[key], value, place) for key, value in carried.items()}
+            counter = of_lanes(Value(trace, trace.new_id()), *self.limits)
+            counter.is_counter = counter.is_index = True
             head = len(trace.lines)
             trace.lines.append(f"{self._head(counter)}{place}")
+            symbols = self._shifted(before, sums, shifted)
+            bind(names, symbols)
+            write_locals(frame, names)
             yield counter
             after = places_of(locals_of(frame))
             found = self._changed(before, after, symbols, place)
             again = before.rebound(frame) - rebound
-            if not found.keys() - carried.keys() and not (again and found):
+            steps = {key: shift_of(symbols.get(key, before.places[key]), value) for key, value in found.items()}
+            otherwise = {key for key in found if key in shifted and steps[key] is None}
+            for key in otherwise:
+                if isinstance(found[key], Pointer):
+                    self._fail(f"the pointer `{spelled(key)}` is rebound in the loop, not moved by an integer that is the same for all lanes: carry the offset "
+                               "instead", place)
+            if not found.keys() - carried.keys() and not (again and found) and not otherwise:
                 break
+            shifted |= {key for key in found.keys() - carried.keys() if steps[key] is not None or isinstance(found[key], Pointer)}
+            shifted -= otherwise
             carried.update(found)
             rebound |= again
         trace.open_loops.pop()
-        results = {key: (symbol, after[key]) for key, symbol in symbols.items()}
+        results = {key: (total, total + steps.get(key, 0) if key in shifted else after[key]) for key, total in sums.items()}
         results.update(self._escaping(before, after, counter, head, place))
+        trace.use_lanes(*(value for _, value in results.values()))
         for key, (symbol, value) in results.items():
             shape = getattr(value, "tile_shape", None)
             if symbol.tile_shape and shape and any(extent not in (1, whole) for extent, whole in zip(shape, symbol.tile_shape)):
@@ -128,13 +143,24 @@ class tile_range:
             symbol.tile_shape = symbol.tile_shape or shape
             trace.lines.append(f"yield %{symbol.id} {operand(trace, value, 'a loop')}{place}")
         trace.lines.append(f"end{place}")
-        self._leave(frame, names, before, {key: symbol for key, (symbol, _) in results.items()})
+        left = {key: symbol for key, (symbol, _) in results.items()}
+        self._leave(frame, names, before, left | self._shifted(before, {key: left[key] for key in sums}, shifted))
 
     def _head(self, counter: Value) -> str:
         return f"loop %{counter.id} {' '.join(self.bounds)}"
 
-    def _carry(self, initial, shape, place: str) -> Value:
-        symbol = Value(self.trace, self.trace.new_id(), getattr(initial, "tile_shape", None) or shape)
+    @staticmethod
+    def _shifted(before: State, sums: dict, shifted: set) -> dict:
+        """What the names hold: for those that are shifted what they held before the loop, and the sum."""
+        out = dict(sums)
+        for key in shifted & sums.keys():
+            initial = before.places[key]
+            out[key] = initial + sums[key]
+        return out
+
+    def _carry(self, initial, after, place: str) -> Value:
+        shape = getattr(initial, "tile_shape", None) or getattr(after, "tile_shape", None)
+        symbol = of_lanes(Value(self.trace, self.trace.new_id(), shape), initial, after)
         self.trace.lines.append(f"carry %{symbol.id} {operand(self.trace, initial, 'a loop')}{place}")
         return symbol
 
@@ -150,7 +176,9 @@ class tile_range:
             if not _differ(symbols.get(key, previous), value):
                 continue
             if is_state(previous) and is_state(value):
-                found[key] = getattr(value, "tile_shape", None)
+                found[key] = value
+            elif isinstance(previous, Pointer) and isinstance(value, Pointer) and previous.base is value.base:
+                found[key] = value
             elif isinstance(previous, Pointer) or isinstance(value, Pointer):
                 self._fail(f"the pointer `{spelled(key)}` is rebound in the loop: carry the offset instead", place)
             elif is_state(previous) or is_state(value):
@@ -173,7 +201,7 @@ class tile_range:
         for key, value in after.items():
             if key in before.places or not isinstance(value, Value) or value.id < counter.id:
                 continue
-            symbol = Value(self.trace, self.trace.new_id(), value.tile_shape)
+            symbol = of_lanes(Value(self.trace, self.trace.new_id(), value.tile_shape), value)
             self.trace.lines.insert(head, f"carry %{symbol.id} -{place}")
             out[key] = symbol, value
         return out
@@ -195,7 +223,7 @@ class persistent_range(tile_range):
             trace.fail("persistent_range draws from a parameter that points to u32", TypeError)
         counter.check(trace)
         counter.base.mark_written(trace)
-        self.trace = trace
+        self.trace, self.limits = trace, ()
         self.source = counter.base.word(trace), operand(trace, 0 if counter.offset is None else counter.offset, "the counter")
         self.total = operand(trace, total, "persistent_range")
 

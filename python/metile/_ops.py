@@ -6,8 +6,9 @@ import math
 
 from ._trace import LoweringError, OutOfResources, current, word
 from .compiler.schedules import validate_schedule
+from ._lanes import gather, is_tile_of_addresses, scatter
 from ._matrices import place_of
-from ._values import Pointer, Value, constexpr, is_number, make, operand, unwrap
+from ._values import Pointer, Value, constexpr, is_number, make, of_lanes, operand, unwrap
 
 _MOST_SHARED = 1 << 20  # of one array, on any device
 _STORED = ("f32", "f16", "bf16", "i32", "u32", "u8")
@@ -26,7 +27,9 @@ def _grid_axis(name: str, operation: str, axis) -> Value:
     if number not in (0, 1, 2):
         trace.fail(f"a grid has the axes 0, 1 and 2, not {number}", ValueError)
     trace.axes.add(number)
-    return Value(trace, trace.add(operation, f"i{number}"))
+    value = Value(trace, trace.add(operation, f"i{number}"))
+    value.is_index = True
+    return value
 
 
 def program_id(axis: int = 0) -> Value:
@@ -43,27 +46,33 @@ def thread_id() -> Value:
     """The number of this lane in the block: 0 to BLOCK - 1."""
     trace = current("thread_id")
     trace.uses_threads = True
-    return Value(trace, trace.add("tid"))
+    return _of_each_lane(trace, "tid")
 
 
 def simd_lane_id() -> Value:
     """The number of this lane in its simdgroup: 0 to 31."""
     trace = current("simd_lane_id")
     trace.uses_threads = True
-    return Value(trace, trace.add("lane"))
+    return _of_each_lane(trace, "lane")
+
+
+def _of_each_lane(trace, name: str, *words: str) -> Value:
+    value = Value(trace, trace.add(name, *words))
+    value.varies = True
+    return value
 
 
 def arange(start, end) -> Value:
-    """start, start + 1, … end - 1: one number per lane. The extent is the number of lanes of the kernel."""
+    """start, start + 1, … end - 1: one number per lane. The extent is the number of lanes of the kernel, but for lanes that become rows or columns of
+    a tile, `arange(0, N)[:, None]`."""
     trace = current("arange")
     first, last = _int(trace, start, "arange's start"), _int(trace, end, "arange's end")
     extent = last - first
     if extent <= 0:
         trace.fail(f"arange({first}, {last}) is empty", ValueError)
-    if trace.extent is not None and trace.extent != extent:
-        trace.fail(f"one kernel has tiles of {trace.extent} and of {extent} lanes: all arange of a kernel have one extent", LoweringError)
-    trace.extent = extent
+    trace.aranges.add(extent)
     lanes = Value(trace, trace.add("tid"))
+    lanes.recipe, lanes.extent, lanes.is_index = ("position",), extent, True
     return lanes + first if first else lanes
 
 
@@ -77,7 +86,9 @@ def cast(value, dtype: str) -> Value:
     """The value converted: "f16", "bf16", "f32", "i32", "u32" or "u8"."""
     trace = current("cast")
     _dtype(trace, dtype)
-    return Value(trace, trace.add("cast", operand(trace, value, "cast"), word(dtype)), getattr(value, "tile_shape", None))
+    made = Value(trace, trace.add("cast", operand(trace, value, "cast"), word(dtype)), getattr(value, "tile_shape", None))
+    made.recipe = ("cast", value, dtype)
+    return of_lanes(made, value)
 
 
 def scalar(value, dtype: str | None = None) -> Value:
@@ -140,8 +151,6 @@ def _address(trace, pointer, what: str) -> tuple[str, str]:
     pointer.check(trace)
     if pointer.offset is None:
         trace.fail(f"{what} takes a pointer with an offset: write `pointer + offsets`", TypeError)
-    if getattr(pointer.offset, "tile_shape", None):
-        trace.fail(f"{what} by a 2-D tile of offsets: use tile_load and tile_store", TypeError)
     return pointer.base.word(trace), operand(trace, pointer.offset, "an offset")
 
 
@@ -168,29 +177,42 @@ def load(pointer, mask=None, other=None) -> Value:
     """The element at pointer + offsets of each lane. Lanes that the mask leaves out touch no memory. Without `other` they hold 0 and do not take
     part in accumulation and reductions; with it they hold that and do."""
     trace = current("load")
+    if is_tile_of_addresses(pointer):
+        pointer.check(trace)
+        return gather(trace, pointer.base, pointer.offset, mask, other)
     base, offset = _address(trace, pointer, "load")
     value = Value(trace, trace.add("load", base, offset, _mask(trace, mask)))
+    value.recipe = ("load", pointer.base, pointer.offset, mask)
+    of_lanes(value, pointer.offset, mask)
     return value if other is None or mask is None else make("where", mask, value, other)
 
 
 def store(pointer, value, mask=None) -> None:
     """Writes the value, converted to the pointer's type. Lanes that the mask leaves out write nothing."""
     trace = current("store")
+    if is_tile_of_addresses(pointer, value):
+        pointer.check(trace)
+        return scatter(trace, "store", pointer, value, mask)
     base, offset = _address(trace, pointer, "store")
     if getattr(value, "tile_shape", None):
-        trace.fail("store of a 2-D tile: use tile_store", TypeError)
+        trace.fail("store of a 2-D tile: use tile_store, or a tile of addresses", TypeError)
+    trace.use_lanes(pointer.offset, value, mask)
     pointer.base.mark_written(trace)
     trace.add("store", base, offset, operand(trace, value, "store"), _mask(trace, mask), result=False)
 
 
 def _atomic(name: str, doc: str):
-    def function(pointer, value, mask=None) -> Value:
+    def function(pointer, value, mask=None) -> Value | None:
         trace = current(name)
+        if is_tile_of_addresses(pointer, value):
+            pointer.check(trace)
+            return scatter(trace, name, pointer, value, mask)
         base, offset = _address(trace, pointer, name)
         if pointer.base.dtype not in ("f32", "i32", "u32"):
             trace.fail(f"{name} works on elements of f32, i32 and u32, not of {pointer.base.dtype}", TypeError)
         pointer.base.mark_written(trace)
-        return Value(trace, trace.add(name, base, offset, _per_lane(trace, value, name), _mask(trace, mask)))
+        trace.use_lanes(pointer.offset, value, mask)
+        return _of_each_lane(trace, name, base, offset, _per_lane(trace, value, name), _mask(trace, mask))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{doc} the element at pointer + offsets of each lane in one step, and gives what it was before. Where offset, value and " \
@@ -239,6 +261,7 @@ def _over_lanes(trace, name: str, x, instead: str = "") -> Value:
     if getattr(x, "tile_shape", None):
         trace.fail(f"{name} of a 2-D tile: reductions are over the lanes of 1-D tiles{instead}", LoweringError)
     trace.uses_threads = True
+    trace.use_lanes(x)
     return Value(trace, trace.add(name, operand(trace, x, name)))
 
 
@@ -261,7 +284,9 @@ def _reduction(name: str, doc: str):
 
 def _simd_reduction(name: str, doc: str):
     def function(x):
-        return _over_lanes(current(name), name, x)
+        value = _over_lanes(current(name), name, x)
+        value.varies = True
+        return value
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -287,14 +312,16 @@ def simd_shuffle_xor(value, mask) -> Value:
     """The value of the lane whose number differs in the bits of `mask`."""
     trace = current("simd_shuffle_xor")
     trace.uses_threads = True
-    return Value(trace, trace.add("simd_shuffle_xor", *(_per_lane(trace, part, "simd_shuffle_xor") for part in (value, mask))))
+    trace.use_lanes(value, mask)
+    return _of_each_lane(trace, "simd_shuffle_xor", *(_per_lane(trace, part, "simd_shuffle_xor") for part in (value, mask)))
 
 
 def simd_broadcast(value, lane) -> Value:
     """The value of one lane of the simdgroup."""
     trace = current("simd_broadcast")
     trace.uses_threads = True
-    return Value(trace, trace.add("simd_broadcast", *(_per_lane(trace, part, "simd_broadcast") for part in (value, lane))))
+    trace.use_lanes(value, lane)
+    return _of_each_lane(trace, "simd_broadcast", *(_per_lane(trace, part, "simd_broadcast") for part in (value, lane)))
 
 
 @contextlib.contextmanager
@@ -387,12 +414,14 @@ def print(text: str, *values) -> None:  # noqa: A001
         text += " {}" * len(values)
     elif holes != len(values):
         trace.fail(f"the text of print has {holes} `{{}}`, but {len(values)} {'value is' if len(values) == 1 else 'values are'} given", ValueError)
+    trace.use_lanes(*values)
     trace.add("print", word(text), *(_per_lane(trace, value, "print") for value in values), result=False)
 
 
 def device_assert(condition, message: str = "assertion failed") -> None:
     """Ends the launch with the message where the condition is false."""
     trace = current("device_assert")
+    trace.use_lanes(condition)
     trace.add("assert", word(_text(trace, message, "device_assert")), _per_lane(trace, condition, "device_assert"), result=False)
 
 

@@ -40,6 +40,7 @@ class Memory:
     def __init__(self, argument: int, name: str, dtype: str):
         self.argument, self.name, self.dtype = argument, name, dtype
         self._flat: int | None = None
+        self._is_written_by_element = self._is_read_again = False
         self._views: dict = {}
 
     def word(self, trace) -> str:
@@ -49,7 +50,18 @@ class Memory:
 
     def mark_written(self, trace) -> None:
         self.word(trace)
-        trace.params[self._flat].is_written = True
+        trace.params[self._flat].is_written = self._is_written_by_element = True
+        self._check_order(trace)
+
+    def is_read_again(self, trace) -> None:
+        """For lanes that were loaded and become rows or columns."""
+        self._is_read_again = True
+        self._check_order(trace)
+
+    def _check_order(self, trace) -> None:
+        if self._is_read_again and self._is_written_by_element:
+            trace.fail(f"lanes that are loaded from '{self.name}' become rows or columns of a tile, and the kernel writes '{self.name}': load them as a tile, "
+                       "`load(pointer + lanes[:, None])`")
 
     def matrix(self, trace, offset, stride, is_written: bool, steps: list, many: tuple) -> str:
         """The memory as rows of `stride` elements from `offset` on; all numbers must follow from the launch's arguments."""
@@ -93,7 +105,7 @@ class Number:
         trace.lines.append(f"%{number} param p{len(trace.params) - 1}{trace.place}")
         name = self.name
         value = Value(trace, number, host=(lambda numbers: numbers[name]) if self.kind == "int" else None)
-        value.is_argument = True
+        value.is_argument = value.is_index = self.kind == "int"
         return value
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 import contextlib
 import linecache
 import os
+import re
 import sys
 import threading
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_MACHINERY = {os.path.join(_HERE, name) for name in ("__init__.py", "_trace.py", "_values.py", "_ops.py", "_matrices.py", "_loops.py", "_state.py", "_outside.py", "_params.py", os.path.join("frontend", "kernel.py"))}
+_MACHINERY = {os.path.join(_HERE, name) for name in ("__init__.py", "_trace.py", "_values.py", "_ops.py", "_matrices.py", "_lanes.py", "_loops.py", "_state.py", "_outside.py", "_params.py", os.path.join("frontend", "kernel.py"))}
 _MACHINERY.add(contextlib.__file__)
+
+
+LANES = "i0#"  # an operand that the number of lanes is, which is known when the trace is complete; "i64#": if it is more than 64
 
 
 class LoweringError(Exception):
@@ -164,7 +168,9 @@ class Trace:
         self.count = 0
         self.params: list = []  # of values.Param
         self.views: dict = {}
-        self.extent = None  # of arange, with its frame
+        self.extent = None  # of the lanes, as far as something depends on it
+        self.aranges: set[int] = set()  # extents
+        self.has_spread = False  # lanes that are rows or columns
         self.block = None
         self.uses_threads = False
         self.axes: set[int] = set()  # that program_id was asked for
@@ -185,7 +191,27 @@ class Trace:
         return number
 
     def text(self, params: list[str], threads: int, axes: tuple[int, ...]) -> str:
-        return "\n".join([f"kernel {self.name}{self.place}", f"threads {threads}", " ".join(["axes", *(f"i{axis}" for axis in axes)]), *params, *self.lines]) + "\n"
+        return "\n".join([f"kernel {self.name}{self.place}", f"threads {threads}", " ".join(["axes", *(f"i{axis}" for axis in axes)]), *params, *(_with_lanes(line, threads) for line in self.lines)]) + "\n"
+
+    def here(self) -> str:
+        return self.sources.position(user_frame())
+
+    def same_lanes(self, *extents: int | None) -> int:
+        known = {extent for extent in extents if extent is not None}
+        if len(known) > 1:
+            self.fail(f"one kernel has tiles of {' and of '.join(map(str, sorted(known)))} lanes: what is stored, reduced or computed together has one extent, "
+                      "unless it is rows and columns of a tile, `lanes[:, None]`")
+        return known.pop()
+
+    def use_lanes(self, *values) -> None:
+        """There is one lane for each of these."""
+        for value in values:
+            if (extent := getattr(value, "extent", None)) is not None:
+                self.extent = self.same_lanes(self.extent, extent)
+
+    def lanes(self) -> int | None:
+        """Extents that nothing depends on count where nothing else tells."""
+        return self.extent or (next(iter(self.aranges)) if len(self.aranges) == 1 and not self.has_spread else None)
 
     def longest_loop(self, numbers: dict) -> int:
         """Elements between the bounds of a loop, where the launch's numbers tell them."""
@@ -204,6 +230,10 @@ class Trace:
     def fail(self, message: str, kind=LoweringError):
         """Raises with the place of the statement that is being traced."""
         raise kind(message + self.sources.excerpt(self.sources.position(user_frame())))
+
+
+def _with_lanes(line: str, lanes: int) -> str:
+    return re.sub(r"i(\d+)#", lambda least: f"i{max(int(least[1]), lanes)}", line) if "#" in line else line
 
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789{}.,:;!?()[]<>=+-*/_'~")

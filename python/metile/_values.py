@@ -136,8 +136,7 @@ class Traced:
 
     def __getitem__(self, index):
         if isinstance(index, tuple) and any(part is None for part in index):
-            self.trace.fail("the lanes of a value are not made rows or columns of a tile: use tile_load and tile_store, whose edges need no mask, or "
-                            "take positions apart, `lanes // COLUMNS` and `lanes % COLUMNS`", TypeError)
+            self.trace.fail("rows and columns of tiles are made of offsets, `lanes[:, None]` and `lanes[None, :]`, and added to the pointer", TypeError)
         self._refuse("an element of a traced value", "use metile.load(pointer + index)")
 
     def __setitem__(self, index, value):
@@ -198,6 +197,10 @@ class Value(Traced):
         super().__init__(trace)
         self.id, self.tile_shape, self.host = number, shape, host
         self.parts: tuple | None = None
+        self.recipe: tuple | None = None  # operation and operands of what _lanes may compute once more
+        self.extent: int | None = None  # of lanes: that of the arange which they are made of
+        self.varies = False  # between lanes, other than by such an arange
+        self.is_index = False  # an integer of 64 bits
         self.is_argument = self.is_counter = False  # an integer of the launch; of a loop
         self.terms: tuple | None = None  # see terms_of
 
@@ -213,9 +216,17 @@ class Value(Traced):
     def __abs__(self):
         return make("abs", self)
 
+    def __getitem__(self, index):
+        from ._lanes import subscript
+
+        made = subscript(self, index)
+        return super().__getitem__(index) if made is None else made
+
     def __getattr__(self, name):
         if name == "T" and self.tile_shape:
-            return Value(self.trace, self.trace.add("transpose", operand(self.trace, self, ".T")), self.tile_shape[::-1])
+            turned = Value(self.trace, self.trace.add("transpose", operand(self.trace, self, ".T")), self.tile_shape[::-1])
+            turned.recipe, turned.is_index = ("transpose", self), self.is_index
+            return turned
         return super().__getattr__(name)
 
 
@@ -243,15 +254,31 @@ class Pointer(Traced):
         return self + (0 - other if isinstance(other, Value) or is_number(other) else other)
 
 
+_OF_INDICES = {"add", "sub", "mul", "div", "rem", "neg", "maximum", "minimum"}
+
+
 def make(operation: str, *operands) -> Value:
     """Records an elementwise operation."""
     trace = current(operation)
     words = [operand(trace, value, operation) for value in operands]
-    shapes = {value.tile_shape for value in operands if isinstance(value, Value) and value.tile_shape}
-    return Value(trace, trace.add(operation, *words), _common(trace, operation, shapes) if len(shapes) > 1 else next(iter(shapes), None))
+    traced = [value for value in operands if isinstance(value, Value)]
+    shapes = {value.tile_shape for value in traced if value.tile_shape}
+    made = Value(trace, trace.add(operation, *words), common_shape(trace, operation, shapes) if len(shapes) > 1 else next(iter(shapes), None))
+    made.recipe = (operation, *operands)
+    made.is_index = operation in _OF_INDICES and all(isinstance(unwrap(value), int) or isinstance(value, Value) and value.is_index for value in operands)
+    return of_lanes(made, *traced)
 
 
-def _common(trace: Trace, operation: str, shapes: set) -> tuple:
+def of_lanes(made: Value, *parts) -> Value:
+    """Notes which lanes it is computed from."""
+    for part in parts:
+        if isinstance(part, Value) and part.extent is not None:
+            made.extent = made.trace.same_lanes(made.extent, part.extent)
+        made.varies = made.varies or isinstance(part, Value) and part.varies
+    return made
+
+
+def common_shape(trace: Trace, operation: str, shapes: set) -> tuple:
     """Where tiles meet, one of extent 1 is repeated."""
     extents = tuple(max(shape[dim] for shape in shapes) for dim in (0, 1))
     if any(shape[dim] not in (1, extents[dim]) for shape in shapes for dim in (0, 1)):

@@ -224,7 +224,7 @@ def grows(x, X, lanes, N):
 def rebinds_pointer(x, X, lanes, N):
     p = X + 0
     for i in metile.tile_range(0, N):
-        p = p + 1
+        p = p + lanes
 
 
 kept = []
@@ -255,7 +255,7 @@ BODIES = {
     "mask of a tile": (lambda x, X, lanes, N: metile.load(X + lanes, mask=metile.zeros((4, 4)) > 0), TypeError, "the mask is a 2-D tile"),
     "mask of text": (lambda x, X, lanes, N: metile.load(X + lanes, mask="a"), TypeError, "not a str"),
     "mask of a pointer": (lambda x, X, lanes, N: metile.load(X + lanes, mask=X), TypeError, "not a pointer"),
-    "mask of another extent": (lambda x, X, lanes, N: metile.load(X + lanes, mask=metile.arange(0, 7) < 5), metile.LoweringError, "tiles of 32 and of 7"),
+    "mask of another extent": (lambda x, X, lanes, N: metile.load(X + lanes, mask=metile.arange(0, 7) < 5), metile.LoweringError, "tiles of 7 and of 32"),
     "float offset": (lambda x, X, lanes, N: metile.load(X + 1.5), TypeError, "an offset is an integer or a traced value, not a float"),
     "offset by text": (lambda x, X, lanes, N: metile.load(X + "a"), TypeError, "not a str"),
     "offset by floats": (lambda x, X, lanes, N: metile.load(X + x), metile.LoweringError, "an offset is an integer, not `f32`"),
@@ -269,7 +269,7 @@ BODIES = {
     "matrix product": (lambda x, X, lanes, N: x @ x, TypeError, "metile.dot"), "round": (lambda x, X, lanes, N: round(x), TypeError, "metile.round"),
     "divmod": (lambda x, X, lanes, N: divmod(lanes, 3), TypeError, "use // and %"), "format": (lambda x, X, lanes, N: f"{x:.2f}", TypeError, "metile.print"),
     "shape": (lambda x, X, lanes, N: x.shape, AttributeError, "no `shape`"), "to": (lambda x, X, lanes, N: x.to("f16"), AttributeError, "no `to`: metile.cast"),
-    "rows of lanes": (lambda x, X, lanes, N: lanes[:, None], TypeError, "tile_load and tile_store"),
+    "rows of lanes": (lambda x, X, lanes, N: x[:, None, None], TypeError, "made of offsets"),
     "transpose of lanes": (lambda x, X, lanes, N: x.T, AttributeError, "it is no 2-D tile"), "name of Triton": (lambda x, X, lanes, N: metile.device_print("x"), AttributeError, "there is metile.print"),
     "transpose": (lambda x, X, lanes, N: metile.transpose(x), TypeError, "transpose takes a 2-D tile"),
     "axis of lanes": (lambda x, X, lanes, N: metile.sum(x, axis=1), ValueError, "lanes have the axis 0 alone"),
@@ -294,7 +294,7 @@ BODIES = {
     "pointers added": (lambda x, X, lanes, N: X + X, TypeError, "two pointers"),
     "dtype": (lambda x, X, lanes, N: metile.cast(x, "f8"), ValueError, "'f8' is not one of"),
     "axis": (lambda x, X, lanes, N: metile.program_id(3), ValueError, "axes 0, 1 and 2"),
-    "second extent": (lambda x, X, lanes, N: metile.arange(0, 7), metile.LoweringError, "tiles of 32 and of 7"),
+    "second extent": (lambda x, X, lanes, N: lanes + metile.arange(0, 7), metile.LoweringError, "tiles of 32 and of 7"),
     "traced extent": (lambda x, X, lanes, N: metile.arange(0, N), TypeError, "known at compile time"),
     "traced shared": (lambda x, X, lanes, N: metile.shared(N), TypeError, "known at compile time"),
     "step": (lambda x, X, lanes, N: metile.tile_range(0, N, 0.5), TypeError, "the step of tile_range is an integer, not 0.5"),

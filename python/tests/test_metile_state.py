@@ -164,7 +164,7 @@ def _set_tag(state, i):
     (lambda s, i: s["a"].__setitem__(0, s["a"][0] + 1), "ndarray"),
     (lambda s, i: s.update(t=s["t"] + "x"), "another str"),
     (lambda s, i: s.update(none=3), "NoneType before the loop and a int"),
-    (lambda s, i: s.update(x=s["x"] + 1), "pointer"),
+    (lambda s, i: s.update(x=s["x"] + metile.thread_id()), "pointer"),
     (lambda s, i: s["q"].append(1), "deque"),
     (lambda s, i: TABLE.__setitem__(0, TABLE[0] + 1), "TABLE"),
     (_set_global, "COUNT"),

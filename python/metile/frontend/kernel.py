@@ -240,7 +240,7 @@ class Kernel:
             if result is not None:
                 raise LoweringError(f"kernel '{self.name}' returns a value: results are stored through pointers{here}")
         block = constants.get("BLOCK")
-        threads = trace.extent or (int(block) if block is not None and is_number(block) else None)
+        threads = trace.lanes() or (int(block) if block is not None and is_number(block) else None)
         if threads is None:
             threads = _TILE_THREADS if trace.has_tiles and not trace.uses_threads else 1
         if not 0 < threads <= _MOST_LANES:
