@@ -104,6 +104,8 @@ void DiagnosticSink::report(Diagnostic diagnostic) {
   // Without a position two findings with one id (two missing files) are different findings.
   if (at.isValid() && !seen_.emplace(diagnostic.id, at.file.value, at.begin).second)
     return;
+  if (!note_.empty())
+    diagnostic.notes.push_back(note_);
   const bool wasFull = errorCount_ >= maxErrors_;
   if (diagnostic.severity == Severity::Error)
     ++errorCount_;

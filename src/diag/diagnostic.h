@@ -94,6 +94,8 @@ public:
   /// There are more errors than are shown: analyses stop, as nothing that they find is seen.
   bool isCut() const { return capNoted_; }
   std::span<const Diagnostic> all() const { return diagnostics_; }
+  /// A note of all that is reported from now on; empty: none.
+  void setNote(std::string note) { note_ = std::move(note); }
   /// Orders by file and position, keeping the order of reports at one position; positionless ones go last.
   void sortByPosition();
   void clear();
@@ -101,6 +103,7 @@ public:
 private:
   std::vector<Diagnostic> diagnostics_;
   std::set<std::tuple<std::string, uint32_t, uint32_t>> seen_;
+  std::string note_;
   uint32_t maxErrors_;
   uint32_t errorCount_ = 0;
   uint32_t warningCount_ = 0;

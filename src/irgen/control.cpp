@@ -26,7 +26,7 @@ void Emitter::emitIf(Location loc, Value condition, const VariableSet& assigned,
   llvm::SmallVector<const Variable*> variables = merged(assigned);
   llvm::SmallVector<mlir::Type> types = mergedTypes(variables);
   auto branch = b_.create<scf::IfOp>(loc, types, condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
-  llvm::SmallVector<Slot> before;
+  llvm::SmallVector<Slot> before, after;
   for (const Variable* variable : variables)
     before.push_back(variables_[variable]);
   auto emitBranch = [&](mlir::Block* block, Body body) {
@@ -38,12 +38,31 @@ void Emitter::emitIf(Location loc, Value condition, const VariableSet& assigned,
       llvm::SmallVector<Value> values = mergedValues(loc, variables);
       b_.create<scf::YieldOp>(loc, values);
     });
-    for (auto [variable, slot] : llvm::zip(variables, before))
+    for (auto [variable, slot] : llvm::zip(variables, before)) {
+      after.push_back(variables_[variable]);
       variables_[variable] = slot;
+    }
   };
   emitBranch(branch.thenBlock(), thenBody);
   emitBranch(branch.elseBlock(), elseBody);
   setMerged(variables, branch.getResults());
+  mergeViews(loc, variables, after);
+}
+
+/// `after`: what both branches left. Windows on memory are no results of a branch: there may be only one.
+void Emitter::mergeViews(Location loc, llvm::ArrayRef<const Variable*> variables, llvm::ArrayRef<Slot> after) {
+  for (size_t i = 0; i < variables.size(); ++i)
+    for (auto [leaf, one, other] :
+         llvm::zip(variables_[variables[i]].leaves, after[i].leaves, after[variables.size() + i].leaves)) {
+      const auto isView = [](Value value) { return value && llvm::isa<ir::ViewType>(value.getType()); };
+      if (!isView(one) && !isView(other))
+        continue;
+      if (isView(one) && isView(other) && one != other) {
+        context_.failed = true;
+        mlir::emitError(loc) << "not supported yet: " << kChosenReference;
+      }
+      leaf = isView(one) ? one : other;
+    }
 }
 
 void Emitter::emitIfExpr(const Expr& expr, const Variable* into, llvm::ArrayRef<const Expr*> rest,

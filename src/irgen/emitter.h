@@ -57,6 +57,10 @@ struct ShownValues {
   llvm::SmallVector<bool> isUnsigned;
 };
 
+inline constexpr const char* kChosenReference = "a reference to one of several, chosen while the kernel runs; choose "
+                                                "between their elements, or make them one tensor or an array of "
+                                                "tensors and choose the index";
+
 /// The vx.threads being filled.
 struct ThreadRegion {
   ir::ThreadsOp op;
@@ -124,6 +128,7 @@ private:
   llvm::SmallVector<mlir::Type> mergedTypes(llvm::ArrayRef<const Variable*> variables) const;
   llvm::SmallVector<Value> mergedValues(Location loc, llvm::ArrayRef<const Variable*> variables);
   void setMerged(llvm::ArrayRef<const Variable*> variables, mlir::ValueRange values);
+  void mergeViews(Location loc, llvm::ArrayRef<const Variable*> variables, llvm::ArrayRef<Slot> after);
   Flat load(Location loc, const Place& place);
   void store(Location loc, const Place& place, Flat value);
   Value adaptTile(Location loc, Value value, mlir::RankedTensorType type, lang::Scalar kind = lang::Scalar::F32);
@@ -143,6 +148,7 @@ private:
   void execute(const Expr& expr, const Variable* into);
   void executeInRegion(const Expr& expr, const Variable* into);
   void executeBlockLevel(const Expr& expr, const Variable* into);
+  void give(const Expr& expr, const Variable* into, Flat value);
   void emitSequence(llvm::ArrayRef<const Expr*> statements, const Variable* into);
   void emitGuarded(Location loc, llvm::ArrayRef<const Variable*> flags, llvm::ArrayRef<const Expr*> rest,
                    const Variable* into);

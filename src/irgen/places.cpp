@@ -77,6 +77,9 @@ Place Emitter::tensorPlace(const Expr& tensor) {
       Flat whole = read(loc(tensor), result.variable);
       result.views.assign(whole.leaves.begin(), whole.leaves.end());
       result.variable = nullptr;
+    } else if (!result.value.leaves.empty()) {  // of an array of references
+      result.views.assign(result.value.leaves.begin(), result.value.leaves.end());
+      result.leafCount = result.views.size();
     }
   } else {
     result.views = evalViews(tensor);

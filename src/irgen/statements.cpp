@@ -17,6 +17,11 @@ VariableSet Emitter::assignedIn(llvm::ArrayRef<const Expr*> statements) const {
   return set;
 }
 
+static bool isOnePlace(const Place* a, const Place* b) {
+  return a == b || (a && b && a->variable && a->variable == b->variable && a->firstLeaf == b->firstLeaf &&
+                    a->leafCount == b->leafCount && a->choices.empty() && b->choices.empty());
+}
+
 void Emitter::evaluate(const Expr& expr, const Variable* into) {
   if (!atBlockLevel())
     return execute(expr, into);
@@ -57,7 +62,7 @@ void Emitter::execute(const Expr& expr, const Variable* into) {
   default: {
     Flat value = evalNode(expr);
     if (into)
-      assign(loc(expr), into, std::move(value));
+      give(expr, into, std::move(value));
   }
   }
 }
@@ -89,6 +94,19 @@ void Emitter::executeBlockLevel(const Expr& expr, const Variable* into) {
   }
   Flat value = evalBlockLevel(expr);
   if (into)
+    give(expr, into, std::move(value));
+}
+
+/// Branches and jumps give a reference no value of their own: which one the running kernel takes would be forgotten.
+void Emitter::give(const Expr& expr, const Variable* into, Flat value) {
+  const Slot& known = variables_[into];
+  const bool isReference = into->type->kind == lang::TypeKind::Ref || namesMemory(into);
+  const bool isBound = known.ref || llvm::any_of(known.leaves, [](Value leaf) { return bool(leaf); });
+  const bool isJump = value.leaves.empty() && !value.ref;
+  if (isReference && isBound && !isJump &&
+      (known.leaves != value.leaves || !isOnePlace(known.ref.get(), value.ref.get())))
+    unsupported(expr, kChosenReference);
+  else
     assign(loc(expr), into, std::move(value));
 }
 

@@ -232,6 +232,29 @@ def test_a_dimension_that_no_kernel_has_is_refused(vortex, tmp_path):
     assert "E0805" in done.stderr and "`Q`" in done.stderr
 
 
+def test_a_constant_parameter_is_given_like_a_dimension(vortex, tmp_path):
+    path = tmp_path / "generic.vx"
+    path.write_text("@launch(block = B)\nkernel k<const B: usize>(x: &mut Tensor<f32, [N]>) {\n"
+                    "    let own: Tensor<f32, [B]> @shared\n    own[thread.local_id] = x[thread.global_id]\n"
+                    "    sync_block()\n    x[thread.global_id] = own[B - 1 - thread.local_id]\n}\n")
+    assert "k-64" in vortex("build", path, "--dim", "B=64", "-o", tmp_path).stdout
+    # What is warned of is so for the number that the check has chosen.
+    assert "checked with B = 256" in vortex("check", path).stderr
+
+
+@pytest.mark.parametrize("chosen", ["if flag > 0 { a } else { b }", "if flag > 0 { &a[0..N] } else { &b[0..N] }",
+                                    "first(a, b, flag)", "loop { if flag > 0 { break a }\nbreak b }",
+                                    "if flag > 0 { (a, 1) } else { (b, 2) }.0"])
+def test_a_reference_chosen_while_a_kernel_runs_is_refused(vortex, tmp_path, chosen):
+    path = tmp_path / "chosen.vx"
+    path.write_text("fn first(a: &Tensor<f32, [N]>, b: &Tensor<f32, [N]>, flag: i32) -> &Tensor<f32, [N]> {\n"
+                    "    if flag > 0 { return a }\n    return b\n}\n"
+                    "kernel k(a: &Tensor<f32, [N]>, b: &Tensor<f32, [N]>, flag: i32, y: &mut Tensor<f32, [N]>) {\n"
+                    f"    let c = {chosen}\n    y[thread.global_id] = c[thread.global_id]\n}}\n")
+    done = vortex("build", path, "--emit", "vx", status=1)
+    assert "a reference to one of several" in done.stderr and "internal" not in done.stderr
+
+
 def test_an_unknown_command_is_named(vortex):
     done = vortex("foo", status=2)
     assert "`foo`" in done.stderr and "build" in done.stderr

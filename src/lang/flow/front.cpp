@@ -170,6 +170,7 @@ CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const C
     if (!kernel->kernel || !kernel->body || !inlineCalls(program, *kernel, sink))
       continue;
     const uint32_t errorsBefore = sink.errorCount();
+    sink.setNote(kernel->chosenArguments);
     const LaunchGrids grids = withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids;
     CheckedKernel& checked = makeGraph(kernels, program, *kernel, grids, checks, sink);
     if (const auto given = withGrid.find(kernel);
@@ -180,13 +181,17 @@ CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const C
     const Timed timed(*kernel, "accesses", checks.times);
     checkAccesses(*kernel, checked.graph, checked.structure, checked.uniformity, checked.shapes, sink);
   }
+  sink.setNote("");
   return kernels;
 }
 
 void checkGraphs(CheckedKernels& kernels, const CheckOptions& checks, diag::DiagnosticSink& sink) {
   if (!sink.hasErrors())
-    for (CheckedKernel& checked : kernels)
+    for (CheckedKernel& checked : kernels) {
+      sink.setNote(checked.kernel.chosenArguments);
       checkGraph(checked, checks, sink);
+    }
+  sink.setNote("");
 }
 
 }  // namespace

@@ -111,6 +111,7 @@ struct Function {
   bool isKernel = false;
   bool inKernel = false;  ///< a kernel, or an instance of a `fn` for calls from kernels
   bool isTest = false, isBench = false;
+  std::string chosenArguments;  ///< "checked with B = 256": nothing but the check has made this instance
   source::SourceRange range, nameRange;
   std::vector<Variable*> params;
   Type resultType = nullptr;  ///< kernels: unit, tensor, scalar (with reduce), or a tuple of these

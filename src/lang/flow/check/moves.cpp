@@ -158,7 +158,33 @@ private:
       builder.primary(usage(step));
       builder.label(move.origin->range, "moved here");
     }
-    help(builder, move);
+    if (!helpExchange(builder, move, step))
+      help(builder, move);
+  }
+
+  /// `let t = p`, `p = q`, `q = t` exchanges no references: the second writes what p refers to.
+  bool helpExchange(diag::DiagnosticBuilder& builder, const Move& move, const Step& use) const {
+    const Place& moved = graph_[move.place];
+    const Variable* variable = graph_[moved.root].variable;
+    if (!variable || !moved.path.empty() || variable->type->kind != TypeKind::Ref)
+      return false;
+    for (uint32_t i = 0; i < graph_.stepCount(); ++i) {
+      const Step& step = graph_[StepId{i}];
+      if ((step.kind != StepKind::Store && step.kind != StepKind::Mutate) || !step.origin ||
+          step.origin->kind != ExprKind::Assign)
+        continue;
+      const Expr& assigned = asAssign(*step.origin).place;
+      if (assigned.kind != ExprKind::Deref || operandOf(assigned).kind != ExprKind::Var ||
+          operandOf(assigned).variable != variable)
+        continue;
+      if (!(rangeOf(step) == rangeOf(use)))
+        builder.label(step.origin->range, base::concat("this writes what `", variable->name, "` refers to"));
+      builder.help(
+          "a reference always refers to the same: to exchange two buffers, keep them in one tensor or array and "
+          "exchange their indices");
+      return true;
+    }
+    return false;
   }
 
   static std::string verb(const Move& move) {

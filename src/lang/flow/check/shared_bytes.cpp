@@ -109,10 +109,7 @@ private:
     return slots;
   }
 
-  std::vector<LocalId> rootsOf(const Access& access) const {
-    const Place& place = graph_[access.place];
-    return place.isUnknown() ? place.candidates : std::vector{place.root};
-  }
+  std::span<const LocalId> rootsOf(const Access& access) const { return graph_[access.place].roots(); }
 
   /// The step, or the end of the outermost loop around it that the tensor is declared outside of.
   StepId lastOf(StepId step, StepId declared) const {

@@ -13,7 +13,7 @@ StagedTensors::StagedTensors(const Graph& graph) : graph_(graph) {
     if (step.kind != StepKind::Stage || graph[step.place].storage != Storage::Shared)
       continue;
     const Place& place = graph[step.place];
-    for (LocalId root : place.isUnknown() ? place.candidates : std::vector{place.root}) {
+    for (LocalId root : place.roots()) {
       const Type type = graph[root].type;
       if (!graph[root].variable || units_.contains(root))
         continue;
@@ -35,7 +35,7 @@ std::vector<StagedUnits> StagedTensors::touched(PlaceId id, const Contexts& cont
                                                 Context context) const {
   const Place& place = graph_[id];
   std::vector<StagedUnits> out;
-  for (LocalId root : place.isUnknown() ? place.candidates : std::vector{place.root}) {
+  for (LocalId root : place.roots()) {
     StagedUnits units = of(root);
     if (units.count == 0)
       continue;

@@ -85,7 +85,7 @@ public:
   // places
   PlaceId root(LocalId local);
   PlaceId extend(PlaceId parent, Projection projection, Type type);
-  PlaceId unknown(std::vector<LocalId> candidates, Type type);
+  PlaceId unknown(std::vector<LocalId> candidates, Type type, bool isWhole = false);
   PlaceId merge(PlaceId a, PlaceId b);
   PlaceId outside(PlaceId place, LoopId loop);
 

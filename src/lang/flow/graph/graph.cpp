@@ -10,6 +10,11 @@ MachineType machineType(Type type) {
   return {static_cast<uint8_t>(bitWidth(type->scalar)), isInteger(type->scalar) && !isUnsigned(type->scalar)};
 }
 
+bool isSharedStorage(Storage storage) {
+  return storage == Storage::Shared || storage == Storage::Global || storage == Storage::Constant ||
+         storage == Storage::Result;
+}
+
 Storage storageOf(Type type) {
   while (type->kind == TypeKind::Ref || type->kind == TypeKind::Array)
     type = type->elem;

@@ -115,7 +115,12 @@ struct Place {
   std::vector<DimRange> dims = {};
   /// It is not known which: one of these. `root` is then their first and the path leads from any of them.
   std::vector<LocalId> candidates = {};
+  bool isWhole = false;  ///< isUnknown(): a whole tensor, so that `dims` are in its coordinates
   bool isUnknown() const { return !candidates.empty(); }
+  /// What it may be of; none: anything.
+  std::span<const LocalId> roots() const {
+    return isUnknown() ? std::span(candidates) : std::span(&root, root == kNoLocal ? 0u : 1u);
+  }
   bool hasDeref() const;
   bool isIndexed() const;
   /// Only fields: what a move or an assignment can empty or fill as a whole.
@@ -355,6 +360,8 @@ MachineType machineType(Type type);
 inline bool isTile(Type type) { return type && type->isTensor() && type->isValue; }
 /// Where a variable of the type is, or what a reference to it refers to.
 Storage storageOf(Type type);
+/// Storage that other threads see.
+bool isSharedStorage(Storage storage);
 
 constexpr PointId pointOf(StepId step) { return PointId{indexOf(step)}; }
 constexpr StepId stepAt(PointId point) { return StepId{indexOf(point)}; }

@@ -119,7 +119,14 @@ private:
   void leaveAt(Label& exit, Label& broke, Label& after, const Expr& expr);
   std::vector<SlotId> assignedSlots(const Expr& loop);
   void widenAliases(const Expr& loop);
-  void candidates(const Expr& reference, std::set<LocalId>& out, std::set<const Variable*>& seen);
+  struct Referents {
+    std::set<LocalId> locals;
+    bool areWhole = true;  ///< whole tensors
+    std::set<const Variable*> seen;
+  };
+  void findReferents(const Expr& reference, Referents& out);
+  void findReferentsOf(const Variable& variable, Referents& out);
+  PlaceId oneOf(Referents found, Type type, LocalId holder);
   Trips rangeTrips(const Expr& list);
   Trips positionTrips(uint64_t count);
   void nextTrip(const Trips& trips);

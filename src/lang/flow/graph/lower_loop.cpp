@@ -26,49 +26,85 @@ void Lowering::widenAliases(const Expr& loop) {
     auto holder = holders_.find(variable);
     if (holder == holders_.end() || !holder->second.slot)
       continue;
-    std::set<LocalId> found;
-    std::set<const Variable*> seen;
+    Referents found;
     for (uint32_t i = 0; i < leaves_.count(holder->second.type); ++i) {
       const SlotId slot = *holder->second.slot + i;
       if (!b_.isAlias(slot))
         continue;
-      if (seen.insert(variable).second)
+      if (found.seen.insert(variable).second)
         for (const Expr* each : uses_.referencesTo.at(variable))
-          candidates(*each, found, seen);
-      b_.writeAlias(slot, b_.merge(b_.alias(slot), b_.unknown({found.begin(), found.end()}, stripRef(variable->type))));
+          findReferents(*each, found);
+      const LocalId holds = holder->second.local;
+      b_.writeAlias(slot, b_.merge(b_.alias(slot), oneOf(found, stripRef(variable->type), holds)));
     }
   }
 }
 
-void Lowering::candidates(const Expr& expr, std::set<LocalId>& out, std::set<const Variable*>& seen) {
+/// What a reference that is computed so may refer to.
+void Lowering::findReferents(const Expr& expr, Referents& out) {
   switch (expr.kind) {
-  case ExprKind::Var: {
-    auto holder = holders_.find(expr.variable);
-    if (holder != holders_.end() && !holder->second.slot)
-      out.insert(holder->second.local);
-    auto values = uses_.referencesTo.find(expr.variable);
-    if (values == uses_.referencesTo.end() || values->second.empty()) {
-      if (holder != holders_.end())
-        out.insert(holder->second.local);
-    } else if (seen.insert(expr.variable).second) {
-      for (const Expr* each : values->second)
-        candidates(*each, out, seen);
-    }
-    return;
-  }
+  case ExprKind::Var: return findReferentsOf(*expr.variable, out);
   case ExprKind::Inline:
+    out.areWhole = false;
     for (const Expr* param : asInline(expr).params)
       if (const Expr* passed = asLet(*param).value)
-        candidates(*passed, out, seen);
-    return candidates(asInline(expr).body, out, seen);
+        findReferents(*passed, out);
+    return findReferents(asInline(expr).body, out);
   case ExprKind::Int:
   case ExprKind::Float:
   case ExprKind::DimValue: return;
   default:
+    out.areWhole = out.areWhole && (expr.kind == ExprKind::Ref || expr.kind == ExprKind::Deref ||
+                                    expr.kind == ExprKind::MakeArray || expr.kind == ExprKind::MakeTuple);
     for (const Expr* part : expr.args)
       if (part)
-        candidates(*part, out, seen);
+        findReferents(*part, out);
   }
+}
+
+void Lowering::findReferentsOf(const Variable& variable, Referents& out) {
+  const auto holder = holders_.find(&variable);
+  const bool isHeld = holder != holders_.end();
+  Type held = variable.type;
+  while (held->kind == TypeKind::Array)
+    held = held->elem;
+  const auto values = uses_.referencesTo.find(&variable);
+  const bool isReference = values != uses_.referencesTo.end() && !values->second.empty();
+  if (isHeld && !holder->second.slot && !(isReference && held->kind == TypeKind::Ref))
+    out.locals.insert(holder->second.local);
+  if (isReference) {
+    if (out.seen.insert(&variable).second)
+      for (const Expr* each : values->second)
+        findReferents(*each, out);
+    return;
+  }
+  if (!isHeld || !holder->second.slot)
+    return;
+  // A parameter or a view.
+  const SlotId slot = *holder->second.slot;
+  const PlaceId named = b_.isAlias(slot) ? b_.alias(slot) : kNoPlace;
+  if (named == kNoPlace) {
+    out.locals.insert(holder->second.local);
+    return;
+  }
+  const Place& place = graph_[named];
+  out.areWhole = out.areWhole && place.path.empty() && (place.isWhole || !place.isUnknown());
+  out.locals.insert(place.roots().begin(), place.roots().end());
+}
+
+/// `holder`: of the reference, where nothing is known of it: it may then be to any memory of the kind.
+PlaceId Lowering::oneOf(Referents found, Type type, LocalId holder) {
+  const Storage storage = storageOf(type);
+  if (found.locals.empty() && isSharedStorage(storage)) {
+    found.areWhole = false;
+    for (uint32_t i = 0; i < graph_.locals.size(); ++i)
+      if (const Storage other = graph_.locals[i].storage;
+          isSharedStorage(other) && (other == Storage::Shared) == (storage == Storage::Shared))
+        found.locals.insert(LocalId{i});
+  }
+  if (found.locals.empty())
+    found.locals.insert(holder);
+  return b_.unknown({found.locals.begin(), found.locals.end()}, type, found.areWhole);
 }
 
 /// Behind the loop: its own end and `break` lead there by different blocks.
@@ -143,7 +179,8 @@ void Lowering::bindLoopVariables(const Expr& expr, OpenLoop& open, const Trips& 
   if (trips.array) {
     const Projection slot{.kind = ProjectionKind::Slot, .index = b_.value(trips.slot)};
     element = load(b_.extend(*trips.array, slot, variable->type), variable->type, list);
-    b_.loopOf(open).counter->value = element.value;
+    if (element.value != kNoValue)  // else references, which are no numbers
+      b_.loopOf(open).counter->value = element.value;
   }
   const Holder holder = declare(*variable, true);
   bindLoopVariable(holder, element, expr);

@@ -249,15 +249,12 @@ Lowering::Operand Lowering::load(PlaceId place, Type type, const Expr& origin) {
     break;
   }
   case TypeKind::Ref: {  // kept in memory: whatever was put there
-    std::set<LocalId> found;
-    std::set<const Variable*> seen;
+    Referents found;
     if (const Variable* variable = graph_[graph_[place].root].variable)
       if (auto values = uses_.referencesTo.find(variable); values != uses_.referencesTo.end())
         for (const Expr* each : values->second)
-          candidates(*each, found, seen);
-    if (found.empty())
-      found.insert(graph_[place].root);
-    out.place = b_.unknown({found.begin(), found.end()}, stripRef(type));
+          findReferents(*each, found);
+    out.place = oneOf(std::move(found), stripRef(type), graph_[place].root);
     break;
   }
   default:

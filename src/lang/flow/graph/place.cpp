@@ -100,27 +100,35 @@ PlaceId GraphBuilder::extend(PlaceId parentId, Projection projection, Type type)
   return intern(std::move(place));
 }
 
-PlaceId GraphBuilder::unknown(std::vector<LocalId> candidates, Type type) {
+PlaceId GraphBuilder::unknown(std::vector<LocalId> candidates, Type type, bool isWhole) {
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   const LocalId first = candidates.empty() ? kNoLocal : candidates[0];
-  return intern({.root = first, .type = type, .storage = storageOf(type), .candidates = std::move(candidates)});
+  for (LocalId each : candidates)
+    isWhole = isWhole && stripRef(graph_[each].type)->isTensor();
+  return intern({.root = first,
+                 .type = type,
+                 .storage = storageOf(type),
+                 .candidates = std::move(candidates),
+                 .isWhole = isWhole});
 }
 
 PlaceId GraphBuilder::merge(PlaceId a, PlaceId b) {
   if (a == b)
     return a;
   std::vector<LocalId> candidates;
+  bool isWhole = true;
   for (PlaceId id : {a, b}) {
     if (id == kNoPlace)
       continue;
     const Place& place = graph_[id];
+    isWhole = isWhole && place.path.empty() && (place.isWhole || !place.isUnknown());
     if (place.isUnknown())
       candidates.insert(candidates.end(), place.candidates.begin(), place.candidates.end());
     else
       candidates.push_back(place.root);
   }
-  return unknown(std::move(candidates), graph_[a == kNoPlace ? b : a].type);
+  return unknown(std::move(candidates), graph_[a == kNoPlace ? b : a].type, isWhole);
 }
 
 /// The place without what is computed inside the loop.

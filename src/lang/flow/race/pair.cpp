@@ -198,8 +198,10 @@ ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop) {
   if (step == kNoStep && view_.nodes[leaf].kind == NodeKind::Unknown)
     isOne = false;  // counts the iterations of a loop, which are the side's own
   if (isOne && step != kNoStep)
-    for (const Access& access : graph.accessesOf(graph[step]))
-      isOne &= !view_.writtenRoots[indexOf(graph[access.place].root)];
+    for (const Access& access : graph.accessesOf(graph[step])) {
+      const Place& place = graph[access.place];
+      isOne &= !place.isUnknown() && place.root != kNoLocal && !view_.writtenRoots[indexOf(place.root)];
+    }
   const Instance instance = instanceOf(env, loop);
   const ValueId made = !isOne || instance == Instance::Own ? fresh(view_.nodes.type(leaf), leaf)
                        : instance == Instance::Same        ? shared(leaf, {})

@@ -148,6 +148,10 @@ void Pair::joinDigits() {
 
 void Pair::addCoordinates(const Side& first, const Side& second) {
   const Place &a = view_.graph[first.access.place], &b = view_.graph[second.access.place];
+  // Subscripts of a part of one of several tensors are not those of the tensor.
+  for (const Place* place : {&a, &b})
+    if (place->root == kNoLocal || (place->isUnknown() && !place->isWhole))
+      return;
   size_t at = 0;
   Type type = stripRef(view_.graph[a.root].type);
   if (!addStorage(a, b, at, type) || areApart_)

@@ -28,7 +28,8 @@ public:
     written_.resize(graph.locals.size());
     for (const Access& access : graph.accesses)
       if (access.mode != AccessMode::Read)
-        written_[indexOf(graph[access.place].root)] = true;
+        for (LocalId root : graph[access.place].roots())
+          written_[indexOf(root)] = true;
     const std::unordered_set<const Expr*> ofThreads = threadCode(*graph.function);
     for (uint32_t s = 0; s < graph.stepCount(); ++s)
       graph_[StepId{s}].level =
@@ -107,7 +108,7 @@ private:
     for (const Access& access : graph_.accessesOf(step)) {
       const Place& place = graph_[access.place];
       const Storage storage = place.storage;
-      if (!isSharedStorage(storage) || storage == Storage::Constant || !written_[indexOf(place.root)])
+      if (!isSharedStorage(storage) || storage == Storage::Constant)
         continue;
       // The compiler gives each block its tile of the output.
       if (step.kind == StepKind::Output && graph_.function->kernel->tile)
@@ -119,7 +120,9 @@ private:
                      step.kind == StepKind::Atomic, false};
       made.isBlockCode = step.kind == StepKind::Stage || step.kind == StepKind::Tile || step.kind == StepKind::Output ||
                          step.level == Level::Block;
-      byRoot[indexOf(place.root)].push_back(made);
+      for (LocalId root : place.roots())
+        if (written_[indexOf(root)])
+          byRoot[indexOf(root)].push_back(made);
     }
   }
 

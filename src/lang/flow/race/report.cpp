@@ -34,10 +34,12 @@ std::string describe(const Meeting& meeting) {
 std::string storageName(const Graph& graph, StepId first, StepId second) {
   for (const Access& a : graph.accessesOf(graph[first]))
     for (const Access& b : graph.accessesOf(graph[second])) {
-      const LocalId root = graph[a.place].root;
-      const bool isWritten = a.mode != AccessMode::Read || b.mode != AccessMode::Read;
-      if (root == graph[b.place].root && isWritten && isSharedStorage(graph[root].storage))
-        return graph[root].variable ? "`" + graph[root].variable->name + "`" : "the result";
+      if (a.mode == AccessMode::Read && b.mode == AccessMode::Read)
+        continue;
+      const std::span<const LocalId> others = graph[b.place].roots();
+      for (LocalId root : graph[a.place].roots())
+        if (isSharedStorage(graph[root].storage) && std::find(others.begin(), others.end(), root) != others.end())
+          return graph[root].variable ? "`" + graph[root].variable->name + "`" : "the result";
     }
   return "memory";
 }

@@ -393,11 +393,6 @@ private:
 
 }  // namespace
 
-bool isSharedStorage(Storage storage) {
-  return storage == Storage::Shared || storage == Storage::Global || storage == Storage::Constant ||
-         storage == Storage::Result;
-}
-
 bool isAtomicLoad(const Step& step) {
   return step.kind == StepKind::Atomic && step.origin && step.origin->builtin == Builtin::AtomicLoad;
 }

@@ -34,7 +34,5 @@ void walkIterations(const Graph& graph, const SampleLaunch& launch, LoopId loop,
 bool isAtomicLoad(const Step& step);
 /// The scope of an atomic access covers the threads of one block only.
 bool isOfBlockScope(const Step& step);
-/// Storage that other threads see.
-bool isSharedStorage(Storage storage);
 
 }  // namespace vortex::lang::flow

@@ -13,11 +13,16 @@ std::string shortened(const GenericEnv& generics) {
 
 }  // namespace
 
+std::string argumentsOf(const Instance& instance) {
+  if (instance.generics.empty() || instance.isDefinition)
+    return "";
+  return (instance.isRepresentative ? "checked with " : "in the instance ") + shortened(instance.generics);
+}
+
 diag::DiagnosticBuilder error(BodyState& body, std::string_view id, SourceRange range, std::string message) {
   auto builder = body.session.sink().error(id, range, std::move(message));
-  if (body.instance && !body.instance->generics.empty() && !body.instance->isDefinition)
-    builder.note((body.instance->isRepresentative ? "checked with " : "in the instance ") +
-                 shortened(body.instance->generics));
+  if (std::string note = body.instance ? argumentsOf(*body.instance) : ""; !note.empty())
+    builder.note(std::move(note));
   return builder;
 }
 

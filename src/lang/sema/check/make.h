@@ -6,6 +6,8 @@
 
 namespace vortex::lang {
 
+/// "in the instance B = 128", or "checked with …"; empty: of no generic function.
+std::string argumentsOf(const Instance& instance);
 /// Names the instance in a note when the function is generic.
 diag::DiagnosticBuilder error(BodyState& body, std::string_view id, SourceRange range, std::string message);
 bool notYet(BodyState& body, SourceRange range, std::string_view what);

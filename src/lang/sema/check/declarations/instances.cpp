@@ -151,6 +151,7 @@ Instance* Instances::instantiate(InstanceRequest request) {
   function->name = std::string(made->item->name.text);
   function->uniqueName = (module.empty() ? "" : module + ".") + (made->selfType ? text(made->selfType, {}) + "." : "") +
                          function->name + argumentsText(made->generics);
+  function->chosenArguments = made->isRepresentative ? argumentsOf(*made) : "";
   function->isKernel = made->item->isKernel;
   function->inKernel = made->inKernel;
   if (function->isKernel && !made->isDefinition)

@@ -104,6 +104,19 @@ static const Variable* assignedRoot(const Expr* place) {
   return place->kind == ExprKind::Var && place->variable->range.isValid() ? place->variable : nullptr;
 }
 
+/// `p = &b` of a `p` that may not write: meant is another reference, not the value.
+static bool rebindsShared(BodyState& body, const Expr* target, const Expr* value, SourceRange range) {
+  if (target->kind != ExprKind::Deref || target->args[0]->kind != ExprKind::Var || target->args[0]->type->isMutable ||
+      value->type->kind != TypeKind::Ref)
+    return false;
+  const Variable* variable = target->args[0]->variable;
+  error(body, "E0317", range, base::concat("`", variable->name, "` cannot be made to refer to something else"))
+      .primary("assigning to a reference writes what it refers to")
+      .label(variable->range, variable->isParam ? "a parameter" : "bound here, for good")
+      .help("to exchange two buffers, keep them in one tensor or array and exchange their indices");
+  return true;
+}
+
 Expr* checkAssign(BodyState& body, const syn::AssignExpr* expr) {
   body.isStoreTarget = !expr->isCompound && expr->target->is<syn::IndexExpr>();
   Expr* target = check(body, expr->target);
@@ -125,6 +138,8 @@ Expr* checkAssign(BodyState& body, const syn::AssignExpr* expr) {
   Expr* value = expr->isCompound ? lang::value(body, expr->value, hint) : check(body, expr->value, hint);
   if (expr->isCompound && !isError(value) && isField(body, target->type))
     return fieldAssign(body, expr, scalarOperator(expr->op), target, value);
+  if (!isError(value) && !expr->isCompound && rebindsShared(body, target, value, expr->target->range))
+    return errorExpr(body, expr->range);
   // The value that a `let` without one waits for; whether it is the first one shows the control flow (lang/flow).
   const bool isAwaited = target->kind == ExprKind::Var && target->variable->isDeferred && !expr->isCompound;
   if (isError(value) || (!isAwaited && !checkWritable(body, target, expr->target->range, "assigned")))

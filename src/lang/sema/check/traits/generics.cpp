@@ -180,6 +180,11 @@ GenericEnv representative(BodyState& body, const syn::Generics& params, GenericE
       binding.value.value = binding.value.type->isScalar(Scalar::Bool)    ? 0
                             : binding.value.type->isScalar(Scalar::Usize) ? 256
                                                                           : 1;
+      for (const auto& [fixed, number] : body.session.options.fixedDims)
+        if (fixed == binding.name && binding.value.type->isScalar(Scalar::Usize)) {
+          body.session.program.fixedDims.insert(fixed);
+          binding.value.value = number;
+        }
       continue;
     }
     std::vector<GenericValue> candidates;
