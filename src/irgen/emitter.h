@@ -184,7 +184,8 @@ private:
   };
   void emitTrips(const Expr& expr, const Trip& trip);
   Trip rangeTrip(const Expr& range, lang::Reach reach, bool isOfLaunch);
-  void cutForLaunch(Location at, Value& begin, Value& end, Value& step);
+  void cutForLaunch(Location at, Value& begin, Value& end);
+  Value farQuotient(Location at, Value length, Value step);
   std::optional<Trip> listTrip(const Expr& list, lang::Scalar kind);
   void emitIteration(const Expr& expr, Value value, Value position, lang::Scalar kind);
   /// Not one of the flags is set.

@@ -15,6 +15,7 @@ using lang::Expr;
 using lang::ExprKind;
 using lang::GridKind;
 using lang::ReduceKind;
+using lang::Variable;
 
 void loadDialects(mlir::MLIRContext& context) {
   mlir::DialectRegistry registry;
@@ -143,9 +144,18 @@ private:
   /// Which variable names which result, and whether results are written in full.
   void findStorage() {
     for (const Expr* statement : statements_)
-      findStorage(*statement);
+      findReturned(*statement);
+    for (auto [variable, result] : returned_)
+      if (isAlone(variable, result)) {
+        context_.storage[variable] = entry_.resultArgument(result);
+        storedByElement_.insert(result);
+      }
     if (!context_.hasThreads)
       findTileResults();
+    for (const auto& variable : kernel_.variables)
+      if (variable->isResultStorage && !context_.storage.count(variable.get()) &&
+          !context_.tileResults.contains(variable.get()))
+        refuseStorage(*variable);
     for (size_t i = 0; i < entry_.results().size(); ++i) {
       bool filled = kernel_.kernel->gridKind != GridKind::Explicit || kernel_.kernel->tile;
       for (uint32_t leaf = 0; leaf < types_.leafCount(entry_.results()[i]); ++leaf)
@@ -158,13 +168,15 @@ private:
     VariableSet inMemory;
     for (const Expr* statement : statements_)
       findMemoryUses(*statement, inMemory);
-    for (auto [variable, argument] : context_.storage)
-      if (!inMemory.contains(variable) && !lang::isStructTensor(variable->type)) {
-        context_.tileResults.insert(variable);
-        for (size_t i = 0; i < entry_.results().size(); ++i)
-          if (entry_.resultArgument(i) == argument)
-            storedByElement_.erase(i);
-      }
+    for (const auto& variable : kernel_.variables) {
+      if (!variable->isResultStorage || inMemory.contains(variable.get()) || lang::isStructTensor(variable->type))
+        continue;
+      context_.tileResults.insert(variable.get());
+      for (size_t i = 0; i < entry_.results().size(); ++i)
+        if (auto found = context_.storage.find(variable.get());
+            found != context_.storage.end() && found->second == entry_.resultArgument(i))
+          storedByElement_.erase(i);
+    }
     context_.storage.remove_if([&](const auto& entry) { return context_.tileResults.contains(entry.first); });
   }
 
@@ -176,20 +188,37 @@ private:
       findMemoryUses(*child, inMemory);
   }
 
-  void findStorage(const Expr& expr) {
+  /// Of several variables that are returned as one result, and one that is several, none can be the result.
+  bool isAlone(const Variable* variable, size_t result) const {
+    return llvm::none_of(returned_,
+                         [&](const auto& other) { return (other.first == variable) != (other.second == result); });
+  }
+
+  /// It stands for a result of its type until the body is emitted.
+  void refuseStorage(const Variable& variable) {
+    context_.failed = true;
+    mlir::emitError(locations_(variable.range)) << "not supported yet: tensors written by element of which several are "
+                                                   "returned as one result, or one as several, or another of "
+                                                   "the name; `" +
+                                                       variable.name + "` is one";
+    for (size_t i = 0; i < entry_.results().size(); ++i)
+      if (lang::Type result = entry_.results()[i];
+          result->isTensor() && result->elem == variable.type->elem && result->rank() == variable.type->rank())
+        context_.storage[&variable] = entry_.resultArgument(i);
+  }
+
+  void findReturned(const Expr& expr) {
     if (expr.kind == ExprKind::Return && !facts_.target(expr) && !expr.args.empty()) {
       const Expr& value = *expr.args[0];
       bool tuple = value.kind == ExprKind::MakeTuple && entry_.results().size() > 1;
       for (size_t i = 0; i < (tuple ? value.args.size() : 1); ++i) {
         const Expr& part = tuple ? *value.args[i] : value;
-        if (part.kind == ExprKind::Var && part.variable->isResultStorage) {
-          context_.storage[part.variable] = entry_.resultArgument(i);
-          storedByElement_.insert(i);
-        }
+        if (part.kind == ExprKind::Var && part.variable->isResultStorage)
+          returned_.insert({part.variable, i});
       }
     }
     for (const Expr* child : children(expr))
-      findStorage(*child);
+      findReturned(*child);
   }
 
   ir::KernelOp createKernel(llvm::StringRef name, llvm::ArrayRef<ir::SizeAttr> grid,
@@ -271,6 +300,7 @@ private:
   std::optional<LaunchShape> shape_;
   std::vector<const Expr*> statements_;
   Expr finalReturn_, body_;
+  llvm::SetVector<std::pair<const Variable*, size_t>> returned_;  ///< variables of results, and the results' numbers
   std::set<size_t> storedByElement_;
 };
 

@@ -136,9 +136,38 @@ static bool areConstant(const Expr& range) {
          });
 }
 
+/// ceil(length / step) of numbers of 64 bits without a sign, in operations that mean the same to launches, which divide signed numbers; at most
+/// 2^63 - 1.
+Value Emitter::farQuotient(Location at, Value length, Value step) {
+  auto number = [&](int64_t value) { return math_.index(at, value); };
+  auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) -> Value {
+    return b_.create<arith::CmpIOp>(at, predicate, a, b);
+  };
+  auto choose = [&](Value condition, Value a, Value b) -> Value {
+    return b_.create<arith::SelectOp>(at, condition, a, b);
+  };
+  auto divide = [&](ir::IntKind kind, Value a, Value b) -> Value {
+    return b_.create<ir::IntOp>(at, a.getType(), kind, a, b);
+  };
+  auto add = [&](Value a, Value b) -> Value { return b_.create<arith::AddIOp>(at, a, b); };
+  auto isFar = [&](Value value) { return compare(arith::CmpIPredicate::slt, value, number(0)); };
+  auto upToTwo = [&](Value rest) {  // of less than two steps
+    Value least = choose(compare(arith::CmpIPredicate::ule, rest, step), number(1), number(2));
+    return choose(compare(arith::CmpIPredicate::eq, rest, number(0)), number(0), least);
+  };
+  // length = 2 * half + odd
+  Value half = add(divide(ir::IntKind::DivU, add(length, number(INT64_MIN)), number(2)), number(int64_t(1) << 62));
+  Value odd = b_.create<arith::SubIOp>(at, length, add(half, half));
+  Value quotient = divide(ir::IntKind::DivU, half, step), rest = divide(ir::IntKind::RemU, half, step);
+  Value far = add(add(quotient, quotient), upToTwo(add(add(rest, rest), odd)));
+  far = choose(isFar(far), number(INT64_MAX), far);
+  Value count = choose(isFar(length), far, divide(ir::IntKind::CeilDivU, length, step));
+  return choose(isFar(step), upToTwo(length), count);
+}
+
 /// Unsigned bounds as signed ones. An end of 2^63 or more stands for about as many iterations, which every launch refuses; where one thread runs all of
 /// them it never ends.
-void Emitter::cutForLaunch(Location at, Value& begin, Value& end, Value& step) {
+void Emitter::cutForLaunch(Location at, Value& begin, Value& end) {
   Value zero = math_.index(at, 0), most = math_.index(at, INT64_MAX);
   auto isFar = [&](Value bound) { return b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::slt, bound, zero); };
   auto isNear = [](Value bound) { return mlir::getConstantIntValue(bound).value_or(-1) >= 0; };
@@ -148,8 +177,6 @@ void Emitter::cutForLaunch(Location at, Value& begin, Value& end, Value& step) {
     begin = b_.create<arith::SelectOp>(at, isFar(begin), end, begin);
     begin = b_.create<arith::SelectOp>(at, isFarEnd, zero, begin);
   }
-  if (!isNear(step))
-    step = b_.create<arith::SelectOp>(at, isFar(step), most, step);
 }
 
 /// Bounds are extended to 64 bits by their signedness, so signed comparison and steps that do not wrap serve every narrower type, and what is near.
@@ -182,28 +209,28 @@ Emitter::Trip Emitter::rangeTrip(const Expr& range, lang::Reach reach, bool isOf
   end = math_.toIndex(at, end, kind);
   step = step ? math_.toIndex(at, step, kind) : math_.index(at, 1);
   Trip trip;
-  if (isOfLaunch && !isUnsigned)
-    reach = lang::Reach::Near;  // launches count signed integers and refuse what is too much
-  const bool isCut = isOfLaunch && reach != lang::Reach::Near;
-  if (isCut) {
-    cutForLaunch(at, begin, end, step);
+  // Launches count signed integers and refuse too many rounds. With another step than 1 few rounds may lead far, and the last one past 2^63.
+  const bool isCounted = isOfLaunch && reach != lang::Reach::Near && constantStep != 1;
+  if (isOfLaunch && isUnsigned && reach != lang::Reach::Near && !isCounted)
+    cutForLaunch(at, begin, end);
+  if (isOfLaunch)
     reach = lang::Reach::Near;
-  }
   auto less = [&](Value lhs, Value rhs) -> Value {
-    const bool asUnsigned = isUnsigned && reach != lang::Reach::Near;
+    const bool asUnsigned = isUnsigned && (reach != lang::Reach::Near || isCounted);
     return b_.create<arith::CmpIOp>(at, asUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt, lhs, rhs);
   };
   auto difference = [&](Value lhs, Value rhs) -> Value { return b_.create<arith::SubIOp>(at, lhs, rhs); };
   auto trips = [&](Value from, Value to, Value by) -> Value {  // ceil((to - from) / by), not negative
     Value length = b_.create<arith::SelectOp>(at, less(from, to), difference(to, from), math_.index(at, 0));
-    return b_.create<ir::IntOp>(at, length.getType(), ir::IntKind::CeilDivU, length, by);
+    return isCounted ? farQuotient(at, length, by)
+                     : Value(b_.create<ir::IntOp>(at, length.getType(), ir::IntKind::CeilDivU, length, by));
   };
   trip.isFar = reach == lang::Reach::Far;
   bool up = constantStep && *constantStep > 0, down = constantStep && *constantStep < 0;
   if (up) {
     if (reach == lang::Reach::NearEnd)
       begin = b_.create<arith::SelectOp>(at, less(begin, end), begin, end);
-    if (!trip.isFar && (!isCut || *constantStep == 1))  // another step behind the last round could wrap
+    if (!trip.isFar && !isCounted)
       trip.lower = begin, trip.upper = end, trip.step = step;
     trip.count = trips(begin, end, step);
   } else {

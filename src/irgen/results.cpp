@@ -29,9 +29,10 @@ void Emitter::emitKernelReturn(const Expr& expr) {
 void Emitter::returnValue(const Expr& value, uint32_t result) {
   Location at = loc(value);
   lang::Type type = context_.entry.results()[result];
-  if (value.kind == ExprKind::Var && value.variable->isResultStorage && namesMemory(value.variable))
-    return;
   uint32_t first = context_.entry.resultArgument(result);
+  if (value.kind == ExprKind::Var)
+    if (auto found = context_.storage.find(value.variable); found != context_.storage.end() && found->second == first)
+      return;
   if (type->isTensor() && stripRef(value.type)->isTensor()) {
     if (context_.hasThreads)
       closeRegion();

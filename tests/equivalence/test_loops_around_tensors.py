@@ -1,4 +1,6 @@
 """Loops and branches around whole tensors whose elements depend on each other, against NumPy."""
+import itertools
+import random
 import shutil
 import subprocess
 
@@ -222,6 +224,47 @@ def test_loops_of_too_many_launches_are_refused_by_name(vortex, tmp_path, number
     done = vortex("run", path, "--device", "cpu", "--", tmp_path / "x.npy", status=1 if error else 0)
     if error:
         assert "limit.vx:4:5 comes to more than 1048576 grids" in done.stderr, done.stderr
+
+
+KINDS = {"i64": (-2**63, 2**63 - 1), "u64": (0, 2**64 - 1), "u8": (0, 255)}
+
+
+def far_ranges(kind, rng):
+    """Few rounds between bounds of any size."""
+    low, high = KINDS[kind]
+    while True:
+        begin, end = (rng.choice([low + rng.randrange(4), high - rng.randrange(4), rng.randrange(9), (low + high) // 2 + rng.randrange(3)]) for _ in range(2))
+        rounds = rng.randrange(1, 6)
+        step = (end - begin) // rounds + rng.randrange(-1, 3)
+        if low <= step <= high and step and abs(end - begin) // abs(step) < 20:
+            yield begin, end, step
+
+
+def test_steps_of_any_size_count_as_their_types_do(vortex, tmp_path, backend):
+    seed = random.randrange(2**32)
+    rng = random.Random(seed)
+    kernels, calls, expected = "", "", []
+    number = lambda value, kind: f"({value + 1}{kind} - 1{kind})" if value == -2**63 else f"{value}{kind}"
+    for kind in KINDS:
+        kernels += f"""@unchecked(overflow)
+kernel of_{kind}(x: &Tensor<i64, [1]>, a: {kind}, b: {kind}, s: {kind}) -> Tensor<i64, [1]> {{
+    var y = x * 1
+    for i in range(a, b, s) {{ y = y * 3 + (i as i64) }}
+    return y
+}}
+"""
+        for begin, end, step in itertools.islice(far_ranges(kind, rng), 12):
+            calls += f"    print(of_{kind}(&x, {', '.join(number(each, kind) for each in (begin, end, step))}).to_host()[0])\n"
+            total = 1
+            for i in range(begin, end, step):
+                total = total * 3 + i
+            expected.append(((total + 2**63) % 2**64 - 2**63, kind, begin, end, step))
+    path = tmp_path / "steps.vx"
+    path.write_text(f"{kernels}fn main() {{\n    let x = Tensor.from_host(vec![1i64])\n{calls}}}\n")
+    found = vortex("run", path, *backend).stdout.split()
+    assert len(found) == len(expected)
+    for value, each in zip(found, expected):
+        assert int(value) == each[0], (seed, each)
 
 
 MAIN_C = """

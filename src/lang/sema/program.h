@@ -25,6 +25,8 @@ struct Variable {
   bool isParam = false;
   uint32_t index = 0;            ///< dense per Function
   bool isResultStorage = false;  ///< `var out: <result type>` that is returned: names the kernel's result
+  /// The same where only its first value gives the type, as that of a tensor without memory has: `let v = out` copies it.
+  bool isStoredValue = false;
   bool isDeferred = false;  ///< declared without a value; ownership analysis proves that it has one where it is used
   Uniformity uniformity = Uniformity::Uniform;  ///< kernel analysis
   /// A distributed accumulator written as the part of one thread, `[p, q]`; the type has the shape of the whole, `[P, Q]`.

@@ -12,17 +12,36 @@ static ir::SizeAttr binarySize(SizeOp op, Value lhs, Value rhs, SizeLeaf leaf) {
   return a && b ? ir::sizeBinary(op, a, b) : nullptr;
 }
 
+/// Of numbers without a sign, as kernels compare extents; a launch sees those of 2^63 and more as negative.
+static ir::SizeAttr unsignedExtreme(SizeOp op, Value lhs, Value rhs, SizeLeaf leaf) {
+  ir::SizeAttr first = sizeExpression(lhs, leaf), second = sizeExpression(rhs, leaf);
+  if (!first || !second)
+    return nullptr;
+  size::Expr a = first.getExpr(), b = second.getExpr();
+  if (a.isNotNegative())
+    std::swap(a, b);
+  size::Expr made = size::make(op, a, b);
+  size::Arena& arena = ir::sizeArena(first.getContext());
+  if (!b.isNotNegative()) {
+    const size::Expr half = arena.constant(INT64_MIN);
+    const size::Expr isLess =
+        size::make(SizeOp::Less, size::make(SizeOp::Add, a, half), size::make(SizeOp::Add, b, half));
+    made = op == SizeOp::Min ? size::make(SizeOp::Select, isLess, a, b) : size::make(SizeOp::Select, isLess, b, a);
+  } else if (!a.isNotNegative()) {  // a negative a is larger than b
+    const size::Expr isFar = size::make(SizeOp::Less, a, arena.constant(0));
+    made = size::make(SizeOp::Select, isFar, op == SizeOp::Min ? b : a, made);
+  }
+  return ir::SizeAttr::get(first.getContext(), made);
+}
+
 /// What loops over bounds that may be 2^63 or more count to.
 static ir::SizeAttr selectedSize(arith::SelectOp select, SizeLeaf leaf) {
   ir::SizeAttr condition = conditionExpression(select.getCondition(), leaf),
                a = sizeExpression(select.getTrueValue(), leaf), b = sizeExpression(select.getFalseValue(), leaf);
   if (!condition || !a || !b)
     return nullptr;
-  size::Expr made = size::make(SizeOp::Select, condition.getExpr(), a.getExpr(), b.getExpr());
-  const bool isExtreme = made.op() == SizeOp::Min || made.op() == SizeOp::Max;
-  if (isExtreme && !(made.operand(0).isNotNegative() && made.operand(1).isNotNegative()))
-    return nullptr;  // launches compare signed numbers, kernels those of extents, which have no sign
-  return ir::SizeAttr::get(select.getContext(), made);
+  return ir::SizeAttr::get(select.getContext(),
+                           size::make(SizeOp::Select, condition.getExpr(), a.getExpr(), b.getExpr()));
 }
 
 static ir::SizeAttr sizeOfOperation(Operation* op, SizeLeaf leaf) {
@@ -45,10 +64,12 @@ static ir::SizeAttr sizeOfOperation(Operation* op, SizeLeaf leaf) {
     return binarySize(SizeOp::Sub, lhs, rhs, leaf);
   if (isa<arith::MulIOp>(op))
     return binarySize(SizeOp::Mul, lhs, rhs, leaf);
-  if (isa<arith::MinUIOp, arith::MinSIOp>(op))
+  if (isa<arith::MinSIOp>(op))
     return binarySize(SizeOp::Min, lhs, rhs, leaf);
-  if (isa<arith::MaxUIOp, arith::MaxSIOp>(op))
+  if (isa<arith::MaxSIOp>(op))
     return binarySize(SizeOp::Max, lhs, rhs, leaf);
+  if (isa<arith::MinUIOp, arith::MaxUIOp>(op))
+    return unsignedExtreme(isa<arith::MinUIOp>(op) ? SizeOp::Min : SizeOp::Max, lhs, rhs, leaf);
   if (auto total = dyn_cast<ir::IntOp>(op)) {
     switch (total.getKind()) {
     case ir::IntKind::DivU: return binarySize(SizeOp::FloorDiv, lhs, rhs, leaf);

@@ -42,6 +42,7 @@ public:
       scan(*kernel_.body);
     if (spec.gridKind != GridKind::Explicit)
       infer(spec);
+    checkStored(spec);
     checkResults(spec);
     if (spec.gridKind == GridKind::Domain)
       warnSurplus();
@@ -58,6 +59,8 @@ private:
     if (expr.kind == ExprKind::Builtin && (expr.builtin == Builtin::Stage || expr.builtin == Builtin::AsyncStage) &&
         !position_)
       position_ = &expr;
+    if (expr.kind == ExprKind::Let && expr.variable->isStoredValue)
+      stored_.push_back(&expr);
     if (expr.kind == ExprKind::Element)
       recordSubscripts(expr);
     if (expr.kind == ExprKind::Builtin)
@@ -69,6 +72,22 @@ private:
     callDepth_ += expr.kind == ExprKind::Inline;
     forEachChild(expr, [&](const Expr& child) { scan(child); });
     callDepth_ -= expr.kind == ExprKind::Inline;
+  }
+
+  /// Where threads run, a computed tensor is a value; only a result that begins as zeros is written in place.
+  void checkStored(const KernelSpec& spec) {
+    for (const Expr* let : stored_) {
+      const Expr& value = *let->args.front();
+      const bool isZeros = value.kind == ExprKind::Builtin && value.builtin == Builtin::Zeros;
+      if (spec.gridKind == GridKind::WholeTensor || (let->variable->isResultStorage && isZeros))
+        continue;
+      sink_
+          .error("E0412", let->variable->range,
+                 "`" + let->variable->name + "` is a value without a memory space and cannot be written by element")
+          .primary("computed by each block of a kernel with threads")
+          .help(
+              "give it a space (`@shared`, `@local`), or make it the result: `var out: <result type>` … `return out`");
+    }
   }
 
   void recordAxis(const Expr& position) {
@@ -456,6 +475,7 @@ private:
   std::array<std::vector<OwnElement>, 3> subscripts_;
   std::array<const Expr*, 3> axisUses_{};  ///< the first position along each axis
   std::array<bool, 3> missing_{};          ///< axes of the domain that no subscript gives
+  std::vector<const Expr*> stored_;        ///< `let`s of Variable::isStoredValue
   std::vector<const Expr*> returns_;       ///< of the kernel itself
   std::set<Type> unfilled_;                ///< results that the domain does not fill
   const Expr* position_ = nullptr;

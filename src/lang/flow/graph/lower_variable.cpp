@@ -287,7 +287,8 @@ static bool isFill(const Expr& value) {
 
 void Lowering::letTensor(const Expr& expr) {
   const auto [variable, init] = asLet(expr);
-  if (init && isMemory(variable->type) && isMemory(stripRef(init->type))) {  // another name for memory
+  if (init && isMemory(variable->type) && isMemory(stripRef(init->type)) &&
+      !variable->isStoredValue) {  // another name for memory
     const Operand operand = value(*init);
     const Holder& holder = declare(*variable, true);
     if (!isReachable())

@@ -13,7 +13,7 @@ Variable* cloneVariable(const Variable& variable, CloneMap& map) {
   auto copy = std::make_unique<Variable>(variable);
   copy->type = substituteDims(variable.type, map.program.types, map.dims);
   copy->isParam = false;
-  copy->isResultStorage = false;
+  copy->isResultStorage = copy->isStoredValue = false;
   copy->index = static_cast<uint32_t>(map.into.variables.size());
   Variable* result = copy.get();
   map.into.variables.push_back(std::move(copy));

@@ -47,6 +47,9 @@ void Roots::collect(const Expr& expr) {
   }
 }
 
+/// What a `let` copies, rather than names.
+static bool isStored(const Expr& value) { return value.kind == ExprKind::Var && value.variable->isStoredValue; }
+
 const Variable* Roots::rootOf(const Expr& place) const {
   const Expr* at = &place;
   // Each step goes to an operand or to an earlier variable, so this ends.
@@ -56,7 +59,8 @@ const Variable* Roots::rootOf(const Expr& place) const {
       Type type = at->variable->type;
       bool borrows = type && (type->kind == TypeKind::Ref || type->isTensor()) && !at->variable->isParam;
       auto found = initialisers_.find(at->variable);
-      bool aliases = borrows && found != initialisers_.end() &&
+      bool aliases = borrows && found != initialisers_.end() && !at->variable->isStoredValue &&
+                     !isStored(*found->second) &&
                      (found->second->kind == ExprKind::Ref || found->second->kind == ExprKind::Slice ||
                       found->second->kind == ExprKind::Var || found->second->kind == ExprKind::Deref);
       if (!aliases)

@@ -6,6 +6,7 @@
 #include "lang/sema/check/tiles/tiles.h"
 
 #include "base/text.h"
+#include "lang/syntax/ast_walk.h"
 
 namespace vortex::lang {
 namespace {
@@ -48,6 +49,37 @@ void collectReturned(const syn::Expr* expr, std::set<std::string_view>& names) {
   default: return;
   }
 }
+
+class StoredNames : public syn::AstWalker {
+public:
+  explicit StoredNames(std::set<std::string_view>& names) : names_(names) {}
+
+protected:
+  bool onExpr(const syn::Expr* expr) override {
+    if (auto* assign = expr->tryAs<syn::AssignExpr>(); assign && !assign->target->is<syn::NameExpr>())
+      note(assign->target);
+    if (auto* ref = expr->tryAs<syn::RefExpr>(); ref && ref->isMutable)
+      note(ref->operand);
+    return true;
+  }
+
+private:
+  void note(const syn::Expr* place) {
+    while (true)
+      if (auto* index = place->tryAs<syn::IndexExpr>())
+        place = index->base;
+      else if (auto* member = place->tryAs<syn::MemberExpr>())
+        place = member->base;
+      else if (auto* part = place->tryAs<syn::TupleMemberExpr>())
+        place = part->base;
+      else
+        break;
+    if (auto* name = place->tryAs<syn::NameExpr>())
+      names_.insert(name->name.text);
+  }
+
+  std::set<std::string_view>& names_;
+};
 
 }  // namespace
 
@@ -94,6 +126,7 @@ static bool tryBody(BodyState& body) {
   if (body.function->isKernel) {
     collectBlock(item->body, body.returnedNames);
     returnedNamesOf(item->body->tail, body.returnedNames);
+    StoredNames(body.storedNames).walk(static_cast<const syn::Expr*>(item->body));
   }
   body.returns.push_back({body.function->resultType, body.function->resultRange, false, 0});
   std::vector<Expr*> offsets = tileOffsets(body);

@@ -31,6 +31,23 @@ static void noteLiterals(BodyState& body, const syn::Pattern* pattern, const syn
 static void takeLearned(BodyState& body, const syn::Pattern* pattern, const syn::Expr* written, Expr* value);
 static void markDeclared(const BodyState& body, Expr& let);
 
+static bool namesResult(BodyState& body, Type type, std::string_view name) {
+  const auto matches = [&](Type result) {
+    return result->isTensor() && result->elem == type->elem && sameShape(body, result, type);
+  };
+  const Type result = body.function->resultType;
+  return body.returnedNames.count(name) != 0 &&
+         (matches(result) ||
+          (result->kind == TypeKind::Tuple && std::any_of(result->elems.begin(), result->elems.end(), matches)));
+}
+
+/// A computed tensor that is written by element and returned is the result's memory.
+static Type storedType(BodyState& body, const syn::LetStmt* stmt, Type type, std::string_view name) {
+  const bool mayBe =
+      body.function->isKernel && stmt->isVar && type->isTensor() && type->isValue && body.storedNames.count(name);
+  return mayBe && namesResult(body, type, name) ? body.types.tensor(type->elem, type->shape, Space::Global) : type;
+}
+
 /// `let t: T` in a kernel without a memory space: a value, or the storage of the result when it is what the kernel returns.
 static Type letType(BodyState& body, const syn::LetStmt* stmt, Type declared, std::string_view name, bool& isResult) {
   isResult = false;
@@ -39,18 +56,9 @@ static Type letType(BodyState& body, const syn::LetStmt* stmt, Type declared, st
   const bool written = writesSpace(stmt->type);
   if (written && declared->space != Space::Global)
     return declared;
-  if (body.function->isKernel && stmt->isVar && body.returnedNames.count(name)) {
-    const auto matches = [&](Type result) {
-      return result->isTensor() && result->elem == declared->elem && sameShape(body, result, declared);
-    };
-    Type result = body.function->resultType;
-    isResult = matches(result);
-    if (result->kind == TypeKind::Tuple)
-      for (Type elem : result->elems)
-        isResult = isResult || matches(elem);
-    if (isResult)
-      return declared;
-  }
+  isResult = body.function->isKernel && stmt->isVar && namesResult(body, declared, name);
+  if (isResult)
+    return declared;
   if (written) {
     error(body, "E0339", stmt->type->range, "a kernel cannot allocate global memory")
         .help("make it a result (`var out: <result type>` … `return out`), a parameter, @shared or @local");
@@ -138,7 +146,7 @@ static void checkDeclared(BodyState& body, const syn::LetStmt* stmt, std::vector
         type = init->type;
         // A copy of a slice or element is a value of its own; references and parameters keep their storage.
         if (inKernel(body) && type->isTensor() && init->kind != ExprKind::Slice && init->kind != ExprKind::Deref &&
-            init->kind != ExprKind::Var)
+            (init->kind != ExprKind::Var || init->variable->isStoredValue))
           type = valueOf(body, type);
       }
     } else if (!isError(type)) {
@@ -149,7 +157,12 @@ static void checkDeclared(BodyState& body, const syn::LetStmt* stmt, std::vector
   }
   if (!type || (init && isError(init)))
     type = declared && !isError(declared) ? declared : body.types.error();
-  finishLet(body, stmt, type, init, isResult, out);
+  const Type before = type;
+  if (init && !isError(type) && namePattern)
+    type = storedType(body, stmt, type, namePattern->name.text);
+  finishLet(body, stmt, type, init, isResult || type != before, out);
+  if (type != before)
+    out.back()->variable->isStoredValue = true;
 }
 
 /// `let w: Tensor<f32, [2, 2]> @local = [[a, b], [c, d]]`: each element is stored.
