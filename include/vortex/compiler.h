@@ -69,6 +69,13 @@ struct KernelParam {
   uint32_t rank = 0;
 };
 
+/// A parameter of a generic kernel in one instance.
+struct GenericArgument {
+  std::string value;              ///< "f32", "256"
+  std::optional<uint32_t> param;  ///< the parameter of the kernel that tells it: the type of its elements, or an extent
+  std::optional<uint32_t> dim;    ///< of a constant: which extent
+};
+
 /// A kernel of a program; generic kernels appear once per instance that the program uses, or with one representative instance.
 struct KernelInfo {
   std::string name;        ///< as written
@@ -77,6 +84,8 @@ struct KernelInfo {
   uint32_t results = 0;
   std::vector<std::pair<uint32_t, uint32_t>>
       fixedExtents;  ///< (parameter, dimension) whose values BuildRequest::extents must give
+  std::vector<GenericArgument> genericArguments{};
+  bool isRepresentative = false;  ///< nothing uses the kernel: the arguments are examples
 };
 
 /// What a launch fixes at compile time. Every distinct value is another artifact.

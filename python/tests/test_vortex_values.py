@@ -168,6 +168,49 @@ kernel half<T: Float>(x: &mut Tensor<T, [N]>, s: f32) { x[thread.global_id] = x[
         assert program.fill["i64", 42] is program.fill["i64", 42]
 
 
+def test_constants_of_generic_kernels_are_told_by_extents_or_named(device):
+    source = """
+type Rows<T, const S: usize> = Tensor<T, [N, S]>
+kernel last<T: Numeric, const S: usize>(x: &Rows<T, S>, out: &mut Tensor<T, [N]>, scale: f32) {
+    var row: [T; S] = [0 as T; S]
+    for i in 0..S { row[i] = x[thread.global_id, i] }
+    out[thread.global_id] = row[S - 1] + S as T
+}
+kernel plus<const C: usize>(x: &mut Tensor<f32, [N]>) { x[thread.global_id] += C as f32 }
+kernel plus_one_of_two<const C: usize>(x: &mut Tensor<f32, [N]>) { x[thread.global_id] += C as f32 }
+fn main() {
+    var x: Tensor<f32, [2]> = zeros()
+    plus_one_of_two::<3>(&mut x)
+    plus_one_of_two::<5>(&mut x)
+}
+"""
+    for where in (device, "interpreter"):
+        program = vortex.compile(source=source, device=where)
+        for kind, width in ((np.float32, 3), (np.int64, 3), (np.int64, 5)):
+            x, out = np.arange(4 * width).astype(kind).reshape(4, width), np.zeros(4, kind)
+            program.last(x, out, 1.0)
+            np.testing.assert_array_equal(out, x[:, -1] + width)
+        x = np.zeros(2, np.float32)
+        with pytest.raises(TypeError, match=r"name one, plus\[…\]; the program makes none"):  # not some C of the compiler's choice
+            program.plus(x)
+        with pytest.raises(TypeError, match="name one.*<3>.*<5>"):
+            program.plus_one_of_two(x)
+        np.testing.assert_array_equal(x, [0, 0])
+        program.plus[7](x)
+        program.plus_one_of_two[5](x)
+        np.testing.assert_array_equal(x, [12, 12])
+        with pytest.raises(vortex.Error, match="3 columns, but 4 are required|extent 3 instead of 4"):  # a named instance is that one
+            program.last["f32", 4](np.zeros((2, 3), np.float32), np.zeros(2, np.float32), 1.0)
+
+
+def test_arrays_of_numbers_are_numpy_arrays_too(device):
+    source = "kernel k(key: [u32; 2], x: &mut Tensor<u32, [N]>) { x[thread.global_id] += key[0] * key[1] }"
+    for where in (device, "interpreter"):
+        x = np.ones(3, np.uint32)
+        vortex.compile(source=source, device=where).k(np.array([4, 5], np.uint32), x)
+        np.testing.assert_array_equal(x, [21, 21, 21])
+
+
 @pytest.mark.parametrize("types, text", [((), "expected 1 generic arguments, found 0"), (("f32", "f32"), "expected 1 generic arguments, found 2"),
                                          (("f31",), "`f31` is no argument for `T`"), (("i32",), "Float")])
 def test_instances_that_cannot_be_made_are_errors_at_the_kernel(program, types, text):

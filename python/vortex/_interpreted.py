@@ -100,6 +100,8 @@ def _bytes(array: Array) -> np.ndarray:
 
 def _bits(kernel: str, param: dict, value) -> int:
     kind = _devices.numpy_dtype(param["dtype"])
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]  # an element of an array that is given for a tuple
     if isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating)):
         if kind.kind not in "iub":
             return int.from_bytes(kind.type(value).tobytes(), "little")

@@ -72,10 +72,12 @@ class Kernel:
     """A kernel of a program, called with its arguments. It is compiled for a device at the first call. Of a generic kernel it stands for all
     instances: a call takes the one that fits the arguments, `kernel["f64"]` is one of them."""
 
-    def __init__(self, program: Program, instances: list[dict], grid=None, block=None, loaded: dict[tuple, Any] | None = None):
+    def __init__(self, program: Program, instances: list[dict], grid=None, block=None, loaded: dict[tuple, Any] | None = None,
+                 is_chosen: bool = False):
         self._program, self._instances, self._grid, self._block = program, instances, grid, block
         self._info = instances[0]
-        self._is_single = len(instances) == 1 and not _is_generic(self._info)
+        self._is_chosen = is_chosen  # by the caller: its arguments are those of the launch, whatever is given
+        self._is_single = len(instances) == 1 and (is_chosen or not self._info["generics"])
         self._is_same_for_all = self._is_single and not self._info["fixed_extents"]  # whatever the arguments
         self._last: tuple[Device, _launch.Loaded] | None = None
         self._names = [param["name"] for param in self._info["params"]]
@@ -92,7 +94,7 @@ class Kernel:
 
     def launch(self, *, grid=None, block=None) -> Kernel:
         """The same kernel with explicit numbers of blocks and threads per axis."""
-        return Kernel(self._program, self._instances, _three(grid, "grid"), _three(block, "block"), self._loaded)
+        return Kernel(self._program, self._instances, _three(grid, "grid"), _three(block, "block"), self._loaded, self._is_chosen)
 
     def __getitem__(self, types) -> Kernel:
         """The instance of a generic kernel for types ("f64", a NumPy type) and constants."""
@@ -104,35 +106,35 @@ class Kernel:
         for info in self._instances:
             if info["unique_name"].endswith(ending):
                 return self._of(info)
-        if not _is_generic(self._info):
+        if not self._info["generics"]:
             raise KeyError(f"kernel '{self.name}' is not generic: it has no instance <{', '.join(arguments)}>")
         made = self._chosen.get(ending)
         if made is None:
             program = self._program.with_instance(self.name, arguments)
             info = next(info for info in program.kernels[self.name]._instances if info["unique_name"].endswith(ending))
-            made = self._chosen[ending] = Kernel(program, [info], self._grid, self._block)
+            made = self._chosen[ending] = Kernel(program, [info], self._grid, self._block, self._loaded, True)
         return made
 
     def _of(self, info: dict) -> Kernel:
-        if len(self._instances) == 1:
-            return self
-        return self._chosen.setdefault(info["unique_name"], Kernel(self._program, [info], self._grid, self._block))
-
-    def _fitting(self, args: tuple) -> Kernel:
-        """The instance for the element types of the arguments: one that the program uses, else one made now."""
         if self._is_single:
             return self
-        for info in self._instances:
-            if all(_fits(param, value) for param, value in zip(info["params"], args)):
-                return self._of(info)
-        wanted = _inferred(self._info, args)
-        if wanted is not None:
-            kernel = self._instance((wanted,))
-            if all(_fits(param, value) for param, value in zip(kernel._info["params"], args)):
-                return kernel
-        if len(self._instances) == 1:
+        return self._chosen.setdefault(info["unique_name"], Kernel(self._program, [info], self._grid, self._block, self._loaded, True))
+
+    def _fitting(self, args: tuple) -> Kernel:
+        """The instance that fits the arguments: one that the program uses, else one made now."""
+        if self._is_single:
             return self
-        raise TypeError(f"kernel '{self.name}' has no instance for these arguments; the program makes {_instances(self._instances)}")
+        told = [_told(argument, args) for _, *argument in self._info["generics"]]
+        found = [info for info in self._instances if not info["is_representative"] and _has(info, told)
+                 and all(_fits(param, value) for param, value in zip(info["params"], args))]
+        if len(found) == 1:
+            return self._of(found[0])
+        wanted = tuple(value for value in told if value is not None)
+        if len(wanted) == len(told):
+            return self._instance(wanted)
+        used = found or [info for info in self._instances if not info["is_representative"]]
+        raise TypeError(f"kernel '{self.name}' has no instance for these arguments, which do not tell all of its parameters: name one, {self.name}[…]; "
+                        f"the program makes {_instances(used) or 'none'}")
 
     @property
     def _native(self):
@@ -165,7 +167,8 @@ class Kernel:
     def source(self, stage: str = "schedule", *args) -> str:
         """Text after a stage of the compiler: irgen, schedule, vxt, llvm, optimized-llvm, assembly."""
         args = self._bind(args, {}) if args else ()
-        return self._native.text(self._info["unique_name"], stage, self._request(_target(self._program.device), args))
+        kernel = self._fitting(args) if args else self
+        return kernel._native.text(kernel._info["unique_name"], stage, kernel._request(_target(self._program.device), args))
 
     def facts(self, *args) -> dict[str, int]:
         """Resources of the code for these arguments: registers, spilled bytes, size. Those of an entry point stand under its name too."""
@@ -357,17 +360,19 @@ def _fits(param: dict, value) -> bool:
     return _devices.is_dtype(dtype, param["dtype"])
 
 
-def _is_generic(info: dict) -> bool:
-    return info["unique_name"].endswith(">")
-
-
-def _inferred(info: dict, args: tuple) -> str | None:
-    """The argument of a kernel with one type parameter: the type of the elements of the first array in its place."""
-    known = info["unique_name"].rpartition("<")[2].removesuffix(">")
-    for param, value in zip(info["params"], args):
-        if param["is_tensor"] and param["dtype"] == known and hasattr(value, "dtype"):
-            return next((name for name in _devices.DTYPES if _devices.is_dtype(value.dtype, name)), None)
+def _told(place: list, args: tuple) -> str | None:
+    """What the arguments of a launch say of a kernel's generic parameter."""
+    param, dim = place
+    value = args[param] if param is not None else None
+    if hasattr(value, "shape") and dim is not None:
+        return str(int(value.shape[dim])) if dim < len(value.shape) else None
+    if hasattr(value, "dtype"):
+        return next((name for name in _devices.DTYPES if _devices.is_dtype(value.dtype, name)), None)
     return None
+
+
+def _has(info: dict, told: list) -> bool:
+    return all(value is None or value == argument[0] for argument, value in zip(info["generics"], told))
 
 
 def _spelled(given) -> str:

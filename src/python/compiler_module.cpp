@@ -76,6 +76,11 @@ nb::list kernelsOf(const Program& program) {
     entry["params"] = params;
     entry["results"] = kernel.results;
     entry["fixed_extents"] = kernel.fixedExtents;
+    nb::list generics;
+    for (const GenericArgument& argument : kernel.genericArguments)
+      generics.append(nb::make_tuple(argument.value, argument.param, argument.dim));
+    entry["generics"] = generics;
+    entry["is_representative"] = kernel.isRepresentative;
     out.append(entry);
   }
   return out;

@@ -140,6 +140,9 @@ std::vector<KernelInfo> Program::kernels() const {
         kernel->name, kernel->uniqueName, {}, resultCount(kernel->resultType), session::fixedExtents(*kernel)};
     for (const lang::Variable* param : kernel->params)
       info.params.push_back(describe(*param, kernel->dimNames()));
+    for (const lang::GenericArgument& argument : kernel->genericArguments)
+      info.genericArguments.push_back({argument.value, argument.param, argument.dim});
+    info.isRepresentative = kernel->isRepresentative;
     infos.push_back(std::move(info));
   }
   return infos;

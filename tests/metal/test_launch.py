@@ -107,7 +107,7 @@ def test_races_of_threadgroup_memory_are_found(vortex, tmp_path):
     path.write_text("kernel void k(device int* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
                     "  threadgroup int t[4];\n  t[i] = i;\n  out[i] = t[3 - i];\n}\n")
     done = vortex("run", path, "--grid", 4, "--block", 4, "--buffer", "0=i32[4]", "--check", status=1)
-    assert "error[E06" in done.stderr and "race.metal" in done.stderr
+    assert "error[E06" in done.stderr and "of `t`" in done.stderr and "race.metal" in done.stderr
 
 
 def test_a_program_without_its_reader_says_so(program, tmp_path, saxpy):

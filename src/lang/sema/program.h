@@ -105,6 +105,13 @@ struct BuildNote {
   std::string text;
 };
 
+/// A parameter of a generic kernel in one instance, and which argument of a launch tells it.
+struct GenericArgument {
+  std::string value;              ///< "f32", "256"
+  std::optional<uint32_t> param;  ///< a tensor whose elements have the type, or whose extent is the constant
+  std::optional<uint32_t> dim;    ///< of a constant: which extent
+};
+
 struct Function {
   std::string name;        ///< the user's name
   std::string uniqueName;  ///< with module and instance arguments: "scale.my_kernel<f32>"
@@ -125,7 +132,9 @@ struct Function {
   std::vector<std::unique_ptr<Variable>> variables;  ///< all, parameters first
   Expr* body = nullptr;
   std::optional<KernelSpec> kernel;
-  std::vector<BuildNote> notes;  ///< of kernels, those of each kind in source order
+  std::vector<GenericArgument> genericArguments;  ///< of kernels
+  bool isRepresentative = false;                  ///< of a generic kernel that nothing uses: the arguments are examples
+  std::vector<BuildNote> notes;                   ///< of kernels, those of each kind in source order
 
   std::vector<std::string> dimNames() const;
 };

@@ -4,6 +4,7 @@
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/Analysis/ValueTracking.h>
+#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
@@ -14,6 +15,13 @@
 namespace vortex::msl::flatten {
 
 using llvm::Value;
+
+/// `t`, of "kernel(float*)::t".
+static std::string writtenName(const llvm::GlobalVariable& global) {
+  const std::string name = llvm::demangle(global.getName());
+  const size_t scope = name.rfind("::");
+  return scope == std::string::npos ? name : name.substr(scope + 2);
+}
 
 PointerClasses::PointerClasses(front::Unit& unit, const Kernel& kernel) : unit_(unit), kernel_(kernel) {}
 
@@ -56,7 +64,7 @@ void PointerClasses::addMemories() {
   for (llvm::GlobalVariable& global : unit_.module->globals()) {
     bool isShared = global.getAddressSpace() == 3;
     if (!global.use_empty() && !global.getName().starts_with("llvm."))
-      add(&global, {isShared ? Memory::Kind::Shared : Memory::Kind::Local, global.getName().str(), 0,
+      add(&global, {isShared ? Memory::Kind::Shared : Memory::Kind::Local, writtenName(global), 0,
                     layout.getTypeAllocSize(global.getValueType())});
   }
   for (llvm::Instruction& each : llvm::instructions(*unit_.entry))

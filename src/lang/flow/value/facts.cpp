@@ -176,9 +176,31 @@ void Values::addNotZero(Context& context, const std::optional<Polynomial>& polyn
     addAtLeastZero(context, plus(negated, -1));
 }
 
+/// What the range of x / 32 says of x, which is not negative.
+void Values::learnDividend(Context& context, ValueId quotient, const Interval& range) {
+  const Node node = nodes_[quotient];
+  if (node.kind != NodeKind::Op || node.op != Op::Div)
+    return;
+  const auto divisor = integer(context, nodes_.operand(quotient, 1)).asConstant();
+  if (!divisor || *divisor <= 0 || !isAtLeastZero(context, nodes_.operand(quotient, 0)))
+    return;
+  const auto scaled = [&](__int128 number) -> std::optional<__int128> {
+    __int128 product = 0;
+    const bool isSmall =
+        number > 0 && number < Interval::kUnbounded && !__builtin_mul_overflow(number, *divisor, &product);
+    return isSmall || number == 0 ? std::optional(product) : std::nullopt;
+  };
+  const Polynomial dividend = integer(context, nodes_.operand(quotient, 0));
+  if (const auto least = scaled(range.low))
+    addAtLeastZero(context, plus(dividend, -*least));
+  if (const auto most = scaled(range.high))
+    addAtLeastZero(context, difference(Polynomial::constant(*most + *divisor - 1), dividend));
+}
+
 /// Ranges of leaves that stand alone in a fact. True if one got smaller.
 bool Values::refine(Context& context) {
   bool isBetter = false;
+  std::vector<std::pair<ValueId, Interval>> narrowed;
   for (const Polynomial& fact : context.atLeastZero)
     for (const auto& [monomial, coefficient] : fact.terms()) {
       if (monomial.size() != 1)
@@ -199,7 +221,10 @@ bool Values::refine(Context& context) {
         continue;
       isBetter = true;
       context.narrow(monomial[0], better);
+      narrowed.emplace_back(monomial[0], better);
     }
+  for (const auto& [leaf, range] : narrowed)
+    learnDividend(context, leaf, range);
   return isBetter;
 }
 

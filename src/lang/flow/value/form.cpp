@@ -163,12 +163,19 @@ Form Values::ofDivision(Context& context, ValueId value) {
   std::vector<std::pair<Polynomial, Polynomial>> digits{{Polynomial(), a}};
   if (b.terms().size() == 1 && b.terms().begin()->second > 0)
     digits.push_back(split(a, b));
+  const auto divisor = b.asConstant();
+  const Interval dividends = interval(context, a);
+  if (divisor && *divisor > 0 && dividends.low >= 0 && dividends.high < Interval::kUnbounded) {  // of threads 32 to 63
+    const __int128 quotient = dividends.low / *divisor;
+    const auto rest = plus(a, -quotient * *divisor);
+    if (rest && quotient == dividends.high / *divisor)
+      digits.emplace_back(Polynomial::constant(quotient), *rest);
+  }
   for (const auto& [quotient, rest] : digits) {
     const auto room = plus(difference(b, rest), -1);
     if (room && isAtLeastZero(context, rest) && isAtLeastZero(context, *room))
       return {op == Op::Rem ? rest : quotient, true};
   }
-  const auto divisor = b.asConstant();
   return divisor && *divisor > 0 ? ofReducedDivision(context, value, a, *divisor)
                                  : ofPlainDivision(context, value, a, b);
 }

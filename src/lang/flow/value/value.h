@@ -168,6 +168,7 @@ private:
   void learnAll(Context&, const std::vector<Condition>&);
   void learn(Context&, Condition);
   void learnBit(Context&, ValueId masked, ValueId compared, bool holds);
+  void learnDividend(Context&, ValueId quotient, const Interval& range);
   void learnComparison(Context&, const Node&, ValueId, bool holds);
   void addAtLeastZero(Context&, const std::optional<Polynomial>&);
   void addNotZero(Context&, const std::optional<Polynomial>&);

@@ -177,6 +177,24 @@ TEST_F(ValuesTest, ThreadsStayInsideTheirGrid) {
   EXPECT_FALSE(values().form(nodes.convert(kU32, global), kPoint).isExact);
 }
 
+TEST_F(ValuesTest, AQuotientAndARemainderMakeANumber) {
+  const ValueId x = argument(kU32), warp = op(Op::Div, x, number(32, kU32));
+  where(compare(Op::Eq, remainder(x, 32), number(5, kU32)));  // known before the quotient is
+  where(compare(Op::Eq, warp, number(3, kU32)));
+  const ValueId y = argument(kU32);
+  where(compare(Op::Le, op(Op::Div, y, number(7, kU32)), number(1, kU32)));
+  EXPECT_EQ(equal(x, number(101, kU32)), Truth::Yes);
+  EXPECT_EQ(less(y, number(14, kU32)), Truth::Yes);
+  EXPECT_EQ(less(y, number(13, kU32)), Truth::Unknown);
+}
+
+TEST_F(ValuesTest, QuotientsOfNegativeNumbersSayNothingOfThem) {
+  constexpr MachineType kI32{32, true};
+  const ValueId z = argument(kI32);
+  where(compare(Op::Eq, op(Op::Div, z, number(32, kI32)), number(0, kI32)));
+  EXPECT_EQ(less(number(-1, kI32), z), Truth::Unknown);
+}
+
 TEST_F(ValuesTest, CountersStayInTheirRange) {
   const ValueId n = nodes.extent(0), i = counter(number(0), n), j = counter(number(0), number(64), 16);
   EXPECT_EQ(less(i, n), Truth::Yes);

@@ -68,7 +68,12 @@ static const void* attributeRow(BodyState& body, const syn::Attribute& attribute
     return nullptr;
   }
   if ((row->targets & target) == 0) {
-    error(body, "E0209", attribute.range, base::concat("`@", row->name, "` does not apply to ", targetText(target)));
+    std::vector<std::string> targets;
+    for (const uint8_t possible : {kKernel, kFunction, kStruct, kStatement})
+      if ((row->targets & possible) != 0)
+        targets.emplace_back(targetText(possible));
+    error(body, "E0209", attribute.range, base::concat("`@", row->name, "` does not apply to ", targetText(target)))
+        .help(base::concat("it stands on ", base::join(targets, " or ")));
     return nullptr;
   }
   if (!row->isSupported) {

@@ -165,8 +165,11 @@ Instance* Instances::instantiate(InstanceRequest request) {
     return nullptr;
   if (made->isDefinition || broken_.count(made->item) != 0)
     return made;
-  if (function->isKernel)
+  if (function->isKernel) {
+    function->genericArguments = genericArguments(*made->body, *made->item, made->generics, made->scope);
+    function->isRepresentative = made->isRepresentative;
     session_.program.kernels.push_back(function);
+  }
   queue_.push_back(made);
   return made;
 }

@@ -214,4 +214,36 @@ GenericEnv representative(BodyState& body, const syn::Generics& params, GenericE
   return env;
 }
 
+/// What one tensor tells: its type is matched with extents by which a constant is recognised.
+static void noteTold(BodyState& body, const syn::Type* pattern, Type tensor, uint32_t param, const GenericEnv& env,
+                     ItemScope* scope, std::vector<GenericArgument>& out) {
+  std::vector<DimExpr> shape;
+  for (size_t dim = 0; dim < tensor->shape.size(); ++dim)
+    shape.push_back(DimExpr::constant(static_cast<int64_t>(dim)));
+  GenericEnv open = env;
+  for (GenericBinding& binding : open)
+    binding.value = {};
+  infer(body, pattern, body.types.tensor(tensor->elem, shape, tensor->space), open, scope);
+  for (size_t i = 0; i < open.size(); ++i) {
+    const GenericValue& told = open[i].value;
+    const bool isElement = told.kind == GenericValue::Kind::Type && told.type == tensor->elem;
+    if (out[i].param || !(isElement || told.kind == GenericValue::Kind::Const))
+      continue;
+    out[i].param = param;
+    if (!isElement)
+      out[i].dim = static_cast<uint32_t>(told.value);
+  }
+}
+
+std::vector<GenericArgument> genericArguments(BodyState& body, const syn::FunctionItem& kernel, const GenericEnv& env,
+                                              ItemScope* scope) {
+  std::vector<GenericArgument> out;
+  for (const GenericBinding& binding : env)
+    out.push_back({text(binding.value), std::nullopt, std::nullopt});
+  for (size_t i = 0; !env.empty() && i < body.function->params.size() && i < kernel.params.size(); ++i)
+    if (const Type type = stripRef(body.function->params[i]->type); type->isTensor() && kernel.params[i].type)
+      noteTold(body, kernel.params[i].type, type, static_cast<uint32_t>(i), env, scope, out);
+  return out;
+}
+
 }  // namespace vortex::lang
