@@ -8,11 +8,8 @@ namespace vortex::target::gpu::testing {
 
 void SharedOrder::include(Clock& clock, const Clock& other) {
   clock.resize(std::max(clock.size(), other.size()));
-  uint32_t* to = clock.data();
-  const uint32_t* from = other.data();
-#pragma clang loop vectorize(enable)
   for (size_t i = 0; i < other.size(); ++i)
-    to[i] = std::max(to[i], from[i]);
+    clock[i] = std::max(clock[i], other[i]);
 }
 
 void SharedOrder::reset(size_t bytes, unsigned threads) {
