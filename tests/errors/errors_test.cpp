@@ -314,7 +314,7 @@ TEST(ErrorFiles, ModulesThatCannotBeReadAreReportedWhereTheyAreImported) {
 /// The same finding at the same places, as an error or a warning.
 TEST(ErrorFiles, RacesAreFoundAlikeHoweverTheyAreJudged) {
   using Policy = lang::flow::RacePolicy;
-  for (const char* name : {"E0630", "W0631"}) {
+  for (const char* name : {"E0627", "E0630", "W0631"}) {
     std::string first;
     for (const Policy policy : {Policy::Report, Policy::Warn, Policy::Deny, Policy::Allow}) {
       Checked checked;
