@@ -20,7 +20,8 @@ static Value emitArgument(OpBuilder& builder, Location loc, const size::Node& no
   return builder.create<arith::IndexCastOp>(loc, builder.getIndexType(), argument);
 }
 
-static Value emitOperator(OpBuilder& builder, Location loc, SizeOp op, Value lhs, Value rhs) {
+/// `isExtent`: neither operand is negative.
+static Value emitOperator(OpBuilder& builder, Location loc, SizeOp op, bool isExtent, Value lhs, Value rhs) {
   auto total = [&](ir::IntKind kind) -> Value { return builder.create<ir::IntOp>(loc, lhs.getType(), kind, lhs, rhs); };
   auto compare = [&](arith::CmpIPredicate predicate) -> Value {
     Value bit = builder.create<arith::CmpIOp>(loc, predicate, lhs, rhs);
@@ -33,8 +34,13 @@ static Value emitOperator(OpBuilder& builder, Location loc, SizeOp op, Value lhs
   case SizeOp::FloorDiv: return total(ir::IntKind::DivU);
   case SizeOp::CeilDiv: return total(ir::IntKind::CeilDivU);
   case SizeOp::Mod: return total(ir::IntKind::RemU);
-  case SizeOp::Min: return builder.create<arith::MinSIOp>(loc, lhs, rhs);
-  case SizeOp::Max: return builder.create<arith::MaxSIOp>(loc, lhs, rhs);
+  // What looks for minima of extents knows them without a sign.
+  case SizeOp::Min:
+    return isExtent ? Value(builder.create<arith::MinUIOp>(loc, lhs, rhs))
+                    : Value(builder.create<arith::MinSIOp>(loc, lhs, rhs));
+  case SizeOp::Max:
+    return isExtent ? Value(builder.create<arith::MaxUIOp>(loc, lhs, rhs))
+                    : Value(builder.create<arith::MaxSIOp>(loc, lhs, rhs));
   case SizeOp::Equal: return compare(arith::CmpIPredicate::eq);
   case SizeOp::Less: return compare(arith::CmpIPredicate::slt);
   case SizeOp::And:
@@ -64,14 +70,9 @@ Value emitSize(OpBuilder& builder, Location loc, ir::SizeAttr size, Block::Block
       Value holds = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, operands[0], zero);
       return builder.create<arith::SelectOp>(loc, holds, operands[1], operands[2]);
     }
-    // Extents have no sign; what looks for their minima knows them so.
     const bool isExtent =
         llvm::all_of(node.operands, [](const size::Node* operand) { return !operand || operand->range.low >= 0; });
-    if (isExtent && node.op == SizeOp::Min)
-      return builder.create<arith::MinUIOp>(loc, operands[0], operands[1]);
-    if (isExtent && node.op == SizeOp::Max)
-      return builder.create<arith::MaxUIOp>(loc, operands[0], operands[1]);
-    return emitOperator(builder, loc, node.op, operands[0], operands[1]);
+    return emitOperator(builder, loc, node.op, isExtent, operands[0], operands[1]);
   });
 }
 

@@ -58,7 +58,6 @@ AsyncUnits::AsyncUnits(Machine& machine) : machine_(machine) {
 }
 
 void AsyncUnits::reset(unsigned threads) {
-  isUsed_ = machine_.code().isAsynchronous();
   barriers_.clear();
   namedBarriers_.clear();
   loads_.clear();
@@ -132,7 +131,7 @@ bool AsyncUnits::execute(Thread& t, mlir::Operation* op) {
 //===-- shared memory as threads see it -----------------------------------------------------------------------===//
 
 void AsyncUnits::checkAccess(Thread& t, mlir::Operation* op, const char* pointer, size_t bytes, bool isStore) {
-  if (!isUsed_)
+  if (!machine_.code().isAsynchronous())
     return;
   const auto begin = static_cast<size_t>(pointer - machine_.sharedBase());
   for (size_t byte = begin; byte < begin + bytes; ++byte) {

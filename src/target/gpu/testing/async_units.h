@@ -143,7 +143,6 @@ private:
   std::optional<uint32_t> valueOf(uint64_t cell, size_t thread, size_t number) const;
 
   Machine& machine_;
-  bool isUsed_ = false;  ///< whether the kernel has any of these operations
   std::map<size_t, Barrier> barriers_;
   std::map<uint64_t, NamedBarrier> namedBarriers_;
   std::vector<Load> loads_;

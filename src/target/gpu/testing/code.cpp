@@ -32,7 +32,6 @@ Instruction::Run findRun(mlir::Operation* op) {
       .Case<vxt::FragmentFillOp, vxt::FragmentRoundOp>([](auto) { return &Machine::changeFragment; })
       .Case<vector::ShuffleOp, vector::BitCastOp, vector::BroadcastOp, vector::FromElementsOp, vector::ExtractOp>(
           [](auto) { return &Machine::changeVector; })
-      .Case([](vxt::AtomicRmwOp) { return &Machine::addAtomically; })
       .Default([](mlir::Operation*) { return &Machine::refuse; });
 }
 
