@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 
 import vortex
-from vortex import _foreign
+from vortex import _foreign, _overlap
 
 from .runtime import copies
 from .runtime.buffer import Buffer
@@ -148,38 +148,13 @@ def _memory(value):
     return value._array if isinstance(value, HostArray) else value._buffer._flat if isinstance(value, BufferArgument) else None
 
 
-def _is_shared(a: np.ndarray, b: np.ndarray) -> bool:
-    try:
-        return np.shares_memory(a, b, max_work=100_000)
-    except getattr(np, "exceptions", np).TooHardError:
-        return True
-
-
-def _has_elements_in_common(array: np.ndarray) -> bool:
-    """Windows and repeated elements. Every axis steps over all that the axes of smaller steps reach."""
-    reach = 0
-    for step, extent in sorted((abs(step), extent) for step, extent in zip(array.strides, array.shape) if extent > 1):
-        if step <= reach:
-            return True
-        reach += step * (extent - 1)
-    return False
-
-
 def refuse_overlap(specialised, values: list, everywhere: bool) -> None:
     """Of arrays that the runtime sees copies of: strided ones, and with `everywhere` all in host memory (a GPU has a copy of each, the interpreter sees
     no addresses)."""
     if not everywhere and all(getattr(value, "layout", None) is None for value in values):
         return
     written = {slot.argument for slot in specialised.slots if slot.is_written}
-    memories = {index: array for index in {slot.argument for slot in specialised.slots if slot.rank}
-                if (array := _memory(values[index])) is not None and array.size}
-    for index in written & memories.keys():
-        array = memories[index]
-        is_copied = values[index].layout is not None
-        if is_copied and _has_elements_in_common(array):
-            raise ValueError(f"cannot launch kernel '{specialised.name}': '{values[index]._name}' is written, and elements of the array share memory")
-        for other, read in memories.items():
-            if other != index and (everywhere or is_copied or values[other].layout is not None) and _is_shared(array, read):
-                first, second = (values[number]._name for number in sorted((index, other)))
-                raise ValueError(f"cannot launch kernel '{specialised.name}': argument '{first}' and argument '{second}' share memory, "
-                                 f"and the kernel writes argument '{values[index]._name}'")
+    arrays = [_overlap.HostArray(f"argument '{values[index]._name}'", array, index in written, everywhere or values[index].layout is not None)
+              for index in sorted({slot.argument for slot in specialised.slots if slot.rank}) if (array := _memory(values[index])) is not None]
+    if reason := _overlap.overlap_of(arrays):
+        raise ValueError(f"cannot launch kernel '{specialised.name}': {reason}")

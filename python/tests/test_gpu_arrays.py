@@ -288,3 +288,25 @@ def test_metile_kernels_work_in_tensors_of_torch(cuda_torch, device):
     assert cuda_torch.equal(out, again + 1)
     with pytest.raises(ValueError, match="not contiguous"):
         shifted[(1,)](x[::2], out, 10, BLOCK=256)
+
+
+def test_a_forked_process_is_told_that_it_has_no_gpu():
+    run("""
+        import os, signal
+        ours = on_gpu(values)
+        def uses():
+            yield lambda: on_gpu(values)
+            yield lambda: ours.numpy()
+            yield lambda: vortex.empty(5, "f32", "cuda:0")
+            yield lambda: vortex.synchronize("cuda:0")
+            yield lambda: vortex.device("cuda:1").create_stream().synchronize()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            for use in uses():
+                with pytest.raises(vortex.Error, match="this process was forked from one that had opened a GPU.*spawn"):
+                    use()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert np.array_equal(ours.numpy(), values)
+    """)

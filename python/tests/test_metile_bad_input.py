@@ -115,9 +115,13 @@ def test_zero_sized_arrays_are_never_touched():
     works()
 
 
-@pytest.mark.parametrize("block", [48, 1, 31, 10**6])
+@pytest.mark.parametrize("block", [48, 1, 31, 1 << 16, 10**6])
 def test_blocks_of_any_size_work(random, block):
     x, out = random.random(1000, dtype=np.float32), np.full(1000, np.nan, np.float32)
+    if block > 1 << 16 and not metile.Device.get().is_cpu:
+        with pytest.raises(metile.LoweringError, match=rf"blocks of {block} threads \(at most 65536 on"):
+            copy[1](x, out, 1000, BLOCK=block)
+        return
     copy[metile.cdiv(1000, block)](x, out, 1000, BLOCK=block)
     np.testing.assert_array_equal(out, x)
 

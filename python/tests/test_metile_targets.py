@@ -6,6 +6,7 @@ import test_metile_language as language
 import test_metile_pages as pages
 
 import metile
+import vortex
 
 F = ("f32", 0), ("f32", 1), ("f32", 2)
 KERNELS = {
@@ -28,6 +29,12 @@ def test_kernels_compile_for_sm_90(name):
     kernel, kinds, constants = KERNELS[name]
     specialised = kernel.specialise(kinds, constants)
     assert len(specialised.native.build(specialised.name, specialised.request("sm_90"))) > 0
+
+
+def test_what_a_gpu_has_too_few_threads_for_is_told_with_both_numbers():
+    specialised = pages.gelu.specialise([F[0], F[1], "int"], {"BLOCK": 10**6})
+    with pytest.raises(vortex.CompileError, match=r"blocks of 1000000 threads \(at most 65536 on"):
+        specialised.native.build(specialised.name, specialised.request("sm_90"))
 
 
 @pytest.mark.parametrize("test", [lambda random: pages.test_elementwise_kernels_write_exactly_what_the_mask_allows(pages.gelu, pages.gelu_of, 257, random),

@@ -5,7 +5,7 @@ import numpy as np
 
 from _vortex import Array
 
-from . import _devices, _errors, _foreign, _launch
+from . import _devices, _errors, _foreign, _launch, _overlap
 
 
 def run(kernel, args: tuple, out):
@@ -23,9 +23,12 @@ def run(kernel, args: tuple, out):
         array = _array(kernel.name, index, param, value)
         kept.append((param, array))
         arguments.append((array.address, list(array.shape), list(array.strides), 0))
-    _refuse_overlap(kernel.name, kept)
     names = loaded.result_names if loaded else []
     wanted = [storage if host is None else host for storage, host in _launch.outputs_of(cpu, kernel.name, names, out)]
+    used = [_overlap.HostArray(f"argument '{param['name']}'", _bytes(array), param["is_written"]) for param, array in kept]
+    used += [_overlap.HostArray(f"result '{name}'", _bytes(_storage(array)), True) for name, array in zip(names, wanted) if array is not None]
+    if reason := _overlap.overlap_of(used):
+        raise _errors.RuntimeFailure(f"cannot launch kernel '{kernel.name}': {reason}")
     made = kernel._native.interpret(info["unique_name"], arguments, kernel._request("cpu", args), kernel._program.check, 0, _launch.write_line,
                                     kernel._grid)
     if len(made) != info["results"] and loaded is None:
@@ -69,23 +72,17 @@ def _array(kernel: str, index: int, param: dict, value) -> Array:
     return array
 
 
-def _refuse_overlap(kernel: str, tensors: list) -> None:
-    """As on a device: kernels may be compiled as if they had memory of their own."""
-    for index, (param, array) in enumerate(tensors):
-        for other, second in tensors[index + 1:]:
-            written = param if param["is_written"] else other
-            if written["is_written"] and np.shares_memory(_bytes(array), _bytes(second)):
-                raise _errors.RuntimeFailure(f"cannot launch kernel '{kernel}': argument '{param['name']}' and argument '{other['name']}' share memory, and "
-                                             f"the kernel writes argument '{written['name']}'")
-
-
 def _result(cpu, dtype: str, extents: list, data: bytes) -> Array:
     memory = np.frombuffer(bytearray(data) or bytearray(8), np.uint8)
     return cpu.wrap_memory(memory.ctypes.data, dtype, extents, None, False, memory)
 
 
+def _storage(target) -> Array:
+    return target if isinstance(target, Array) else _foreign.wrap(_devices.device("cpu"), target)
+
+
 def _store(kernel: str, name: str, target, result: Array) -> None:
-    storage = target if isinstance(target, Array) else _foreign.wrap(_devices.device("cpu"), target)
+    storage = _storage(target)
     if (storage.dtype, tuple(storage.shape)) != (result.dtype, tuple(result.shape)):
         given, needed = (f"a tensor {array.dtype}[{', '.join(map(str, array.shape))}]" for array in (storage, result))
         raise _errors.RuntimeFailure(f"kernel '{kernel}': the storage for result '{name}' is {given}, needed is {needed.removeprefix('a tensor ')}")

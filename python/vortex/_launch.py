@@ -7,7 +7,7 @@ import numpy as np
 
 from _vortex import Array, Device
 
-from . import _devices, _foreign, _parts
+from . import _devices, _errors, _foreign, _overlap, _parts
 
 
 class Loaded:
@@ -67,6 +67,7 @@ def _call_any(device: Device, loaded: Loaded, args: tuple, out, grid):
     """A launch with arguments and results of any library."""
     given = leaves = loaded.leaves(args)
     back: list = []
+    _refuse_shared(device, loaded, given, out)
     if device.name == "cpu":
         leaves = [_foreign.wrap(device, value) if isinstance(value, np.ndarray) and value.dtype.kind == "V" else value for value in given]
     else:
@@ -94,14 +95,31 @@ def _call_any(device: Device, loaded: Loaded, args: tuple, out, grid):
     return tuple(made if value is None else value for value, made in zip(out, results))
 
 
+def _refuse_shared(device: Device, loaded: Loaded, leaves: list, out) -> None:
+    """Host arrays that share memory, where the launch works on copies of them: on a GPU on those of all, on the CPU on those of strided results."""
+    in_place = device.name == "cpu"
+    if in_place and out is None:
+        return
+    named = [(f"argument '{param['name']}'", value, param["is_written"], not in_place)
+             for param, value in zip(loaded.params, leaves) if param["is_tensor"] and isinstance(value, np.ndarray)]
+    wanted = out if isinstance(out, tuple) else (out,)
+    named += [(f"result '{name}'", value, True, not in_place or not value.flags.c_contiguous)
+              for name, value in zip(loaded.result_names, wanted) if isinstance(value, np.ndarray)]
+    if reason := _overlap.overlap_of([_overlap.HostArray(*row) for row in named]):
+        raise _errors.RuntimeFailure(f"cannot launch kernel '{loaded.name}': {reason}")
+
+
 def _uploaded(device: Device, loaded: Loaded, param: dict, value, back: list):
     """A host array as a copy on the GPU, to be copied back if the kernel writes it."""
     if not param["is_tensor"] or not isinstance(value, np.ndarray):
         return _foreign.adopted(device, value)
+    what = f"'{param['name']}' of kernel '{loaded.name}'"
+    if not _overlap.is_aligned(value):
+        raise ValueError(f"{what} is not aligned to its elements")
     array = _devices.asarray(value, device)
     if param["is_written"]:
         if not value.flags.writeable:
-            raise ValueError(f"'{param['name']}' of kernel '{loaded.name}' is written by the kernel, but the array is read-only")
+            raise ValueError(f"{what} is written by the kernel, but the array is read-only")
         back.append((array, value))
     return array
 
@@ -130,6 +148,8 @@ def outputs_of(device: Device, kernel: str, names: list, out, in_place: bool = F
         is_host = isinstance(array, np.ndarray)
         if is_host and not array.flags.writeable:
             raise ValueError(f"out= for '{name}' of kernel '{kernel}' is read-only")
+        if is_host and not _overlap.is_aligned(array):
+            raise ValueError(f"out= for '{name}' of kernel '{kernel}' is not aligned to its elements")
         if array is not None and not hasattr(array, "shape"):
             raise TypeError(f"out= for '{name}' of kernel '{kernel}' is an array, not a {type(array).__name__}")
         is_copied = is_host and not in_place and (device.name != "cpu" or not array.flags.c_contiguous)

@@ -105,6 +105,8 @@ static ForeignArray exported(nb::handle object, const std::function<std::string(
   } else {
     const std::string type =
         nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
+    if (type == "ndarray" && !nb::cast<bool>(object.attr("flags").attr("aligned")))  // fields of packed structs
+      throw nb::value_error((what() + " is not aligned to its elements").c_str());
     if (const nb::object dtype = nb::getattr(object, "dtype", nb::none()); type == "ndarray" && !dtype.is_none())
       throw nb::type_error(
           (what() + " has elements of type " + nb::str(nb::handle(dtype)).c_str() + ", which kernels do not take")

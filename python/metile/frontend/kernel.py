@@ -13,7 +13,7 @@ import numpy as np
 
 import _vortex
 import vortex
-from vortex import _foreign
+from vortex import _foreign, _overlap
 
 from .. import _params
 from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap, resident
@@ -172,7 +172,12 @@ class Kernel:
                     raise TypeError(f"'{name}' of kernel '{self.name}' is a {type(value).__name__}; arguments are buffers, arrays and numbers{instead}")
                 _params.dtype_of(array, name)
                 value = HostArray(array, name)
-            dtype = _params.dtype_named(array.dtype, name) if isinstance(array, GpuArray) else _params.dtype_of(array, name)
+            if isinstance(array, GpuArray):
+                dtype = _params.dtype_named(array.dtype, name)
+            else:
+                dtype = _params.dtype_of(array, name)
+                if not _overlap.is_aligned(array):
+                    raise ValueError(f"'{name}' is not aligned to its elements")
             same = (value.address, array.nbytes, dtype, value.layout)
             first = seen.setdefault(same, index) if array.nbytes else index
             values.append(value)

@@ -139,8 +139,6 @@ class Buffer:
         self._bring(to=device)
         if device.is_cpu:
             if self._wrapped is None:
-                if self._flat.ctypes.data % self._flat.itemsize:
-                    raise ValueError(f"{what} is not aligned to its elements")
                 self._wrapped = self._mirror(device).for_device(device.stream, False, False)
             return self._wrapped
         with self._lock:

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace vortex::cuda {
 
@@ -39,7 +40,13 @@ Error Api::error(const std::string& what, Code code) const {
   const char* text = nullptr;
   errorName(code, &name);
   errorText(code, &text);
-  return {concat(what, ": ", name ? name : concat("CUDA error ", int{code}), text ? concat(" (", text, ")") : "")};
+  const bool isForked = code == kNotInitialized && ::getpid() != process;
+  return {concat(what, ": ", name ? name : concat("CUDA error ", int{code}), text ? concat(" (", text, ")") : "",
+                 isForked
+                     ? ": this process was forked from one that had opened a GPU, and CUDA does not work in such a "
+                       "process: fork before the first use of a GPU, or start processes anew (in Python the start "
+                       "method \"spawn\" of multiprocessing)"
+                     : "")};
 }
 
 Error Api::absentError(const char* symbol) const {
@@ -73,6 +80,7 @@ ApiSearch openApi() {
   }
   auto api = std::make_shared<Api>();
   api->library = library;
+  api->process = ::getpid();
   if (const std::string missing = findFunctions(handle, *api); !missing.empty())
     return {.api = nullptr,
             .absence = {},

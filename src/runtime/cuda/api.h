@@ -31,6 +31,7 @@ using DevicePointer = uint64_t;
 enum Code : int {
   kSuccess = 0,
   kOutOfMemory = 2,
+  kNotInitialized = 3,
   kStubLibrary = 34,
   kNoDevice = 100,
   kInvalidImage = 200,
@@ -208,6 +209,7 @@ struct Api {
   std::string library;
   int version = 0;    ///< CUDA version the driver supports: 12040 is 12.4
   std::string build;  ///< the kernel module's own version line, empty if it is not readable
+  int process = 0;    ///< that started the driver: no call succeeds in processes forked from it
 
   /// "what: CUDA_ERROR_X (the driver's sentence)"
   Error error(const std::string& what, Code code) const;

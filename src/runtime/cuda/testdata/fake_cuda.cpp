@@ -121,9 +121,9 @@ int cuDriverGetVersion(int* version) {
 }
 int cuGetErrorName(int code, const char** name) {
   static const std::map<int, const char*> names = {
-      {1, "CUDA_ERROR_INVALID_VALUE"},     {2, "CUDA_ERROR_OUT_OF_MEMORY"},          {100, "CUDA_ERROR_NO_DEVICE"},
-      {201, "CUDA_ERROR_INVALID_CONTEXT"}, {912, "CUDA_ERROR_INVALID_CLUSTER_SIZE"}, {218, "CUDA_ERROR_INVALID_PTX"},
-      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}};
+      {1, "CUDA_ERROR_INVALID_VALUE"}, {2, "CUDA_ERROR_OUT_OF_MEMORY"},     {3, "CUDA_ERROR_NOT_INITIALIZED"},
+      {100, "CUDA_ERROR_NO_DEVICE"},   {201, "CUDA_ERROR_INVALID_CONTEXT"}, {912, "CUDA_ERROR_INVALID_CLUSTER_SIZE"},
+      {218, "CUDA_ERROR_INVALID_PTX"}, {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}};
   const auto found = names.find(code);
   *name = found == names.end() ? "CUDA_ERROR_OTHER" : found->second;
   return kSuccess;

@@ -55,6 +55,8 @@ std::vector<Context*>& contextStack() {
 }
 
 int enter(const char* symbol, bool needsContext) {
+  if (::getpid() != state().process)
+    return kNotInitialized;
   {
     const std::lock_guard lock(state().mutex);
     ++state().counts[symbol];

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace fake_cuda {
@@ -20,6 +21,7 @@ enum Code : int {
   kSuccess = 0,
   kInvalidValue = 1,
   kOutOfMemory = 2,
+  kNotInitialized = 3,
   kNoDevice = 100,
   kInvalidDevice = 101,
   kInvalidImage = 200,
@@ -44,6 +46,7 @@ struct Context {
 class Stream;
 
 struct State {
+  const int process = ::getpid();  ///< forked processes have no driver
   std::mutex mutex;
   std::map<std::string, int64_t> settings, counts;
   std::map<const uint8_t*, size_t> registered;  ///< page-locked ranges
