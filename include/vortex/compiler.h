@@ -5,10 +5,16 @@
 //   std::vector<uint8_t> artifact = program.build("scale", {.target = device.target()}).value();
 //   vortex::Kernel kernel = device.load(artifact).value();
 //
+// For launches in this process it is faster to make entry points when launches need them:
+//
+//   vortex::KernelPlan plan = program.plan("scale", {.target = device.target()}).value();
+//   vortex::Kernel kernel = device.load(plan.artifact, plan.entries).value();
+//
 // Link libvortex_compiler beside libvortex_runtime. A Program is a handle; copies refer to the same program. Its members may be called from
 // any thread, one at a time.
 #pragma once
 
+#include "vortex/entry_source.h"
 #include "vortex/fault.h"
 #include "vortex/tensor.h"
 
@@ -98,6 +104,15 @@ struct BuildRequest {
   bool useCache = true;  ///< the on-disk cache of compiled kernels
 };
 
+/// A kernel for launches in this process: they run one to three of the dozen entry points that products and rows have on GPUs.
+struct KernelPlan {
+  std::vector<uint8_t> artifact;  ///< for Device::load
+  EntrySource
+      entries;  ///< makes the entry points that the artifact lacks, also when the program is gone; empty: it lacks none
+  std::vector<uint8_t>
+      kept;  ///< for Program::entriesOf in a later process that kept the artifact; empty: it lacks none
+};
+
 /// An argument of interpret(): host memory with strides in elements (empty: row-major), or the bits of a number as in runtime.h.
 struct HostArgument {
   void* data = nullptr;
@@ -145,6 +160,11 @@ public:
   /// The artifact of a kernel, by name or unique name. Errors: no such kernel; an extent that is needed and missing; a target that is not
   /// known; what a stage of the compiler does not support, with its place in the source.
   Result<std::vector<uint8_t>> build(std::string_view kernel, const BuildRequest& request = {}) const;
+  /// The same for launches in this process. With BuildRequest::useCache the code that `entries` makes is kept on disk too. Errors as build(); what only
+  /// the code of an entry point shows is an error of the launch that needs it.
+  Result<KernelPlan> plan(std::string_view kernel, const BuildRequest& request = {}) const;
+  /// KernelPlan::entries of a plan that was kept. Errors: damaged; made by another build of the compiler.
+  static Result<EntrySource> entriesOf(std::span<const uint8_t> kept, bool useCache = true);
   /// The kernel after a stage: "irgen", "schedule", "vxt", "llvm", "optimized-llvm", "assembly". Errors as build(); no such stage, or none in the code for that target.
   Result<std::string> text(std::string_view kernel, std::string_view stage, const BuildRequest& request = {}) const;
   /// Runs a kernel in the reference interpreter on host memory. Errors as build(); what the run found, with id, place and notes.

@@ -15,6 +15,7 @@
 // kernel and parameter and carries the numbers that decided it.
 #pragma once
 
+#include "vortex/entry_source.h"
 #include "vortex/fault.h"
 #include "vortex/result.h"
 #include "vortex/tensor.h"
@@ -281,6 +282,9 @@ public:
   /// A kernel artifact as `vortex build` writes it. Errors: damaged, another format version, another target, a processor feature
   /// that is missing.
   Result<Kernel> load(std::span<const uint8_t> artifact) const;
+  /// The artifact of a plan (compiler.h): `entries` makes the code that it lacks when launches first need it, while they are prepared, never
+  /// in a replay. An empty source: as load(artifact).
+  Result<Kernel> load(std::span<const uint8_t> artifact, EntrySource entries) const;
   Result<Kernel> loadFile(const std::string& path) const;
   /// The one of several artifacts of a kernel that suits the device best: for GPUs the newest that it can run. Error: none does; lists targets.
   Result<Kernel> load(std::span<const EmbeddedArtifact> artifacts) const;

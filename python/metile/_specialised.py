@@ -122,9 +122,7 @@ class Specialised:
         return _vortex_compiler.from_trace(self.text, self._files, True)
 
     def request(self, target: str):
-        import _vortex_compiler
-
-        return _vortex_compiler.request(target, None, None, [], False)  # what is made of a trace is kept here
+        return _request(target)
 
     def loaded(self, device: Device):
         code = self._loaded.get(device.id)
@@ -142,19 +140,26 @@ class Specialised:
 
     def _load(self, device: _vortex.Device):
         """From disk, else compiled."""
-        key = ("metile", self.text, self._files, self._online_softmax, device.target, device.model)
-        kept = _kept.find(key, self._cache_folder) if self._is_kept else None
-        if kept is not None:
-            findings, artifact = kept
-            self._warn(findings)
-            return _vortex.load(device, artifact)
-        try:
-            artifact = self.native.build(self.name, self.request(device.target))
-        except vortex.CompileError as error:
-            raise LoweringError(f"{error}{self._excerpt_at(str(error))}") from None
-        if self._is_kept:
-            _kept.keep(key, (self._findings, artifact), self._cache_folder)
-        return _vortex.load(device, artifact)
+        key = ("metile", self.text, self._files, self._online_softmax, device.target, device.model) if self._is_kept else None
+        target, trace, name = device.target, (self.text, self._files, self._online_softmax), self.name
+
+        def plan():
+            try:
+                return self.native.plan(name, self.request(target)), self._findings
+            except vortex.CompileError as error:
+                raise LoweringError(f"{error}{self._excerpt_at(str(error))}") from None
+
+        def again():
+            import _vortex_compiler
+
+            return _vortex_compiler.from_trace(*trace).plan(name, _request(target))
+
+        loaded, findings = _kept.load(device, key, plan, again, self._cache_folder)
+        self._warn(findings)
+        return loaded
+
+    def facts(self, device: Device) -> dict[str, int]:
+        return _kept.facts(self.loaded(device), device.native, lambda: self.native.build(self.name, self.request(device.native.target)))
 
     def _excerpt_at(self, message: str) -> str:
         """The source line of "file:line:column: what"."""
@@ -213,6 +218,12 @@ class Specialised:
             self.native.interpret(self.name, arguments, self.request("cpu"), check, 0, print)
         except vortex.Error as error:
             raise RuntimeError(f"kernel '{self.name}': {error}") from None
+
+
+def _request(target: str):
+    import _vortex_compiler
+
+    return _vortex_compiler.request(target, None, None, [], False)  # what is made of a trace is kept here
 
 
 def _with_numbers(text: str, numbers: dict, grid: tuple) -> str:

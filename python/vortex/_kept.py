@@ -7,6 +7,7 @@ import marshal
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import _vortex
@@ -41,16 +42,74 @@ def find(key: tuple, folder: str = "") -> Any:
     return None if found is None else marshal.loads(found)
 
 
-def keep(key: tuple, value: Any, folder: str = "") -> None:
-    """Keeps a value of plain data that the compiler in this process made. A folder that cannot be written is a warning, once."""
+def _may_keep() -> bool:
+    """The compiler in this process is the one that keys name."""
     import _vortex_compiler
 
-    if _vortex_compiler.library_id() != _compiler_id():
+    return _vortex_compiler.library_id() == _compiler_id()
+
+
+def keep(key: tuple, value: Any, folder: str = "") -> None:
+    """Keeps a value of plain data that the compiler in this process made. A folder that cannot be written is a warning, once."""
+    if not _may_keep():
         return
     try:
         _cache(folder).put(_bytes(key), marshal.dumps(value))
     except RuntimeError as error:
-        warnings.warn(str(error), RuntimeWarning, stacklevel=2 + depth_of_packages())
+        _warn(str(error))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=2 + depth_of_packages())
+
+
+def facts(loaded: _vortex.LoadedKernel, device: _vortex.Device, build: Callable[[], bytes]) -> dict[str, int]:
+    """Those of the whole code. `build` makes the artifact of all entry points, where the kernel that is loaded makes them one by one."""
+    known = loaded.facts()
+    return known if "object_bytes" in known or "ptx_bytes" in known else _vortex.load(device, build()).facts()
+
+
+def _hash(content: bytes) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(content).digest()
+
+
+Plan = tuple[bytes, Any, bytes]  # artifact; what makes the entry points that it lacks, or None; the same as bytes
+
+
+def load(device: _vortex.Device, key: tuple | None, plan: Callable[[], tuple[Plan, Any]], again: Callable[[], Plan], folder: str = ""):
+    """A kernel on a device, and what `plan` told with it. Its plan is on disk or made now. Entry points are made when launches first need them and kept
+    one by one. `again` makes the plan once more when only a part of it is on disk; it must hold nothing that holds the kernel, which holds it."""
+    known = find(key, folder) if key else None
+    entries = None
+    if known is None:
+        (artifact, entries, kept), told = plan()
+        identity = _hash(kept)
+        if key:
+            keep(key, (told, artifact, identity), folder)
+            if entries is not None:
+                keep((*key, "plan"), kept, folder)
+    else:
+        told, artifact, identity = known
+
+    def opened() -> tuple[Any, bool]:
+        import _vortex_compiler
+
+        if entries is not None:
+            return entries, bool(key) and _may_keep()
+        kept = find((*key, "plan"), folder) if key else None
+        if kept is not None:
+            return _vortex_compiler.entries_of(kept), _may_keep()
+        _, later, kept = again()
+        if _hash(kept) != identity:
+            raise RuntimeError("the files of the program have changed since this kernel was loaded: compile the program again")
+        if key:
+            keep((*key, "plan"), kept, folder)
+        return later, _may_keep()
+
+    cache = _cache(folder) if key and _compiler_id() is not None else None
+    return _vortex.load_plan(device, artifact, cache, _bytes((*key, "entry")) if cache else b"", opened, _warn), told
 
 
 def depth_of_packages() -> int:

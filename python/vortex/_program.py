@@ -173,7 +173,9 @@ class Kernel:
     def facts(self, *args) -> dict[str, int]:
         """Resources of the code for these arguments: registers, spilled bytes, size. Those of an entry point stand under its name too."""
         args = self._bind(args, {}) if args else ()
-        return self._fitting(args)._load(self._device(), args).native.facts()
+        kernel, device = self._fitting(args), self._device()
+        return _kept.facts(kernel._load(device, args).native, device,
+                           lambda: kernel._native.build(kernel._info["unique_name"], kernel._request(device.target, args)))
 
     def _device(self) -> Device:
         """The device whose code there is: of the interpreter, the CPU."""
@@ -217,8 +219,8 @@ class Kernel:
         key = (self._info["unique_name"], device.name, self._grid is not None, tuple(self._block or ()), extents)
         loaded = self._loaded.get(key)
         if loaded is None:
-            artifact = self._program.artifact(self._info["unique_name"], self._grid is not None, device, self._block, self._extents(args))
-            loaded = self._loaded[key] = _launch.Loaded(_vortex.load(device, artifact))
+            native = self._program.load(self._info["unique_name"], self._grid is not None, device, self._block, self._extents(args))
+            loaded = self._loaded[key] = _launch.Loaded(native)
         return loaded
 
 
@@ -257,16 +259,17 @@ class Program:
                 _kept.keep(self._key, known)
         return known
 
-    def artifact(self, kernel: str, with_grid: bool, device: Device, block, extents: list) -> bytes:
-        """The kernel compiled for a device, from disk if it is there."""
+    def load(self, kernel: str, with_grid: bool, device: Device, block, extents: list):
+        """The kernel on a device, from disk if it is there."""
         key = self._key and (*self._key, kernel, with_grid, device.target, device.model, block, extents)
-        made = _kept.find(key) if key else None
-        if made is None:
-            request = _compiler().request(device.target, _ANY_GRID if with_grid else None, block, extents, not key and _uses_disk())
-            made = (self._with_grid if with_grid else self._native).build(kernel, request)
-            if key:
-                _kept.keep(key, made)
-        return made
+        target, compiled = device.target, self._compile
+
+        def planned(program):
+            return program.plan(kernel, _compiler().request(target, _ANY_GRID if with_grid else None, block, extents, not key and _uses_disk()))
+
+        native, _ = _kept.load(device, key, lambda: (planned(self._with_grid if with_grid else self._native), None),
+                               lambda: planned(compiled(with_grid)))
+        return native
 
     @functools.cached_property
     def _native(self):

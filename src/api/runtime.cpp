@@ -192,18 +192,29 @@ Result<Event> Device::createEvent() const {
   return RuntimeAccess::wrap(*std::move(event));
 }
 
-Result<Kernel> RuntimeAccess::load(const Device& device, std::shared_ptr<const artifact::Kernel> kernel) {
-  Result<hal::KernelRef> loaded = device.device_->load(std::move(kernel));
+Result<Kernel> RuntimeAccess::load(const Device& device, std::shared_ptr<const artifact::Kernel> kernel,
+                                   std::shared_ptr<artifact::EntrySource> entries) {
+  Result<hal::KernelRef> loaded = device.device_->load(std::move(kernel), std::move(entries));
   if (!loaded)
     return loaded.takeError();
   return wrap(*std::move(loaded));
 }
 
-Result<Kernel> Device::load(std::span<const uint8_t> artifact) const {
+/// The caller's function as devices take it.
+struct CallersEntries : artifact::EntrySource {
+  explicit CallersEntries(vortex::EntrySource function) : function(std::move(function)) {}
+  Result<std::vector<uint8_t>> make(const std::string& symbol) override { return function(symbol); }
+  vortex::EntrySource function;
+};
+
+Result<Kernel> Device::load(std::span<const uint8_t> artifact) const { return load(artifact, EntrySource()); }
+
+Result<Kernel> Device::load(std::span<const uint8_t> artifact, EntrySource entries) const {
   Result<artifact::Kernel> kernel = artifact::deserialize({artifact.begin(), artifact.end()});
   if (!kernel)
     return kernel.takeError();
-  return RuntimeAccess::load(*this, std::make_shared<const artifact::Kernel>(*std::move(kernel)));
+  return RuntimeAccess::load(*this, std::make_shared<const artifact::Kernel>(*std::move(kernel)),
+                             entries ? std::make_shared<CallersEntries>(std::move(entries)) : nullptr);
 }
 
 Result<Kernel> Device::loadFile(const std::string& path) const {

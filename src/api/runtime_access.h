@@ -31,7 +31,8 @@ struct RuntimeAccess {
   /// The argument as the parameter wants it. Error: a number that does not fit; names the parameter.
   static Result<hal::Argument> toHal(const Argument& argument, const artifact::Param& param);
   /// Loads a kernel that was just compiled.
-  static Result<Kernel> load(const Device& device, std::shared_ptr<const artifact::Kernel> kernel);
+  static Result<Kernel> load(const Device& device, std::shared_ptr<const artifact::Kernel> kernel,
+                             std::shared_ptr<artifact::EntrySource> entries = nullptr);
 };
 
 inline artifact::ScalarType toArtifact(DType type) { return static_cast<artifact::ScalarType>(type); }

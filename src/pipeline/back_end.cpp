@@ -2,6 +2,7 @@
 
 #include "pipeline/compiler.h"
 
+#include "artifact/cache.h"
 #include "artifact/validate.h"
 #include "base/check.h"
 #include "base/text.h"
@@ -215,13 +216,16 @@ std::vector<std::string> targetNames() {
   return names;
 }
 
-Result<std::vector<uint8_t>> assemble(artifact::Kernel& kernel) {
+Result<std::vector<uint8_t>> assemble(artifact::Kernel& kernel, bool useCache) {
   if (target::metal::isTarget(kernel.target))
     return std::vector<uint8_t>();
   auto target = target::nvidia::createTarget(kernel.target);
   if (!target)
     return target.takeError();
-  return target::nvidia::assembleKernel(kernel, *target);
+  std::optional<artifact::Cache> cache;
+  if (useCache)
+    cache.emplace();
+  return target::nvidia::assembleKernel(kernel, *target, useCache ? &*cache : nullptr);
 }
 
 const chip::Gpu* chipOf(const std::string& target) {

@@ -279,7 +279,7 @@ Compiler::Plan Compiler::plan(const lang::Function& kernel, const irgen::Options
     return {compile(kernel, request, failure), nullptr};
   const std::string key = base::Hasher().addField("plan").addField(cacheKey(kernel, request)).finishHex();
   auto finish = [&](BackEnd::Plan plan) -> Plan {
-    std::shared_ptr<artifact::EntrySource> entries;
+    std::shared_ptr<EntrySource> entries;
     if (!plan.entries.empty())
       entries = std::make_shared<EntrySource>(
           EntrySource::Plan{plan.kernel.target, key, plan.kernel.slotCount, std::move(plan.entries)}, cache_,

@@ -26,6 +26,7 @@ struct Stage {
 std::span<const Stage> stages();
 
 class BackEnd;
+class EntrySource;
 
 struct StageTime {
   std::string kernel;
@@ -35,9 +36,9 @@ struct StageTime {
 
 /// Targets that code can be built for: "cpu", "sm_80", …
 std::vector<std::string> targetNames();
-/// Machine code of a GPU artifact by the vendor's assembler, and its counts as facts of the artifact. Empty where no assembler is installed.
-/// Error: what the assembler refuses.
-Result<std::vector<uint8_t>> assemble(artifact::Kernel& kernel);
+/// Machine code of a GPU artifact by the vendor's assembler, or from the on-disk cache, and its counts as facts of the artifact. Empty where no
+/// assembler is installed. Error: what the assembler refuses.
+Result<std::vector<uint8_t>> assemble(artifact::Kernel& kernel, bool useCache);
 
 struct Options {
   std::string target = "cpu";  ///< what to compile for: "cpu", or a GPU ("sm_90")
@@ -74,7 +75,7 @@ public:
   /// this compiler is gone.
   struct Plan {
     std::shared_ptr<const artifact::Kernel> kernel;
-    std::shared_ptr<artifact::EntrySource> entries;  ///< null: `kernel` is complete
+    std::shared_ptr<EntrySource> entries;  ///< null: `kernel` is complete
   };
   /// The kernel is null and `failure` set as above.
   Plan plan(const lang::Function& kernel, const irgen::Options& request, Failure& failure);

@@ -6,7 +6,9 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <span>
 
 namespace vortex::pipeline {
 
@@ -25,6 +27,11 @@ public:
       : plan_(std::move(plan)), cache_(std::move(cache)), warn_(std::move(warn)) {}
 
   Result<std::vector<uint8_t>> make(const std::string& symbol) override;
+
+  /// The plan as bytes, for of() in another process.
+  std::vector<uint8_t> kept() const;
+  /// Errors: damaged; made by another build of the compiler, which may read other code.
+  static Result<std::shared_ptr<EntrySource>> of(std::span<const uint8_t> kept, std::shared_ptr<artifact::Cache> cache);
 
 private:
   Plan plan_;

@@ -1,4 +1,5 @@
 // The extension `_vortex_compiler`: programs. Importing it loads LLVM.
+#include "python/entry_capsule.h"
 #include "python/threads.h"
 #include "vortex/compiler.h"
 
@@ -163,6 +164,12 @@ NB_MODULE(_vortex_compiler, module) {
              const auto bytes = valueOf(interruptible([=] { return self.build(kernel, request); }));
              return nb::bytes(bytes.data(), bytes.size());
            })
+      .def("plan",
+           [](const Program& self, const std::string& kernel, const BuildRequest& request) {
+             KernelPlan plan = valueOf(interruptible([=] { return self.plan(kernel, request); }));
+             return nb::make_tuple(nb::bytes(plan.artifact.data(), plan.artifact.size()),
+                                   capsuleOf(std::move(plan.entries)), nb::bytes(plan.kept.data(), plan.kept.size()));
+           })
       .def("text",
            [](const Program& self, const std::string& kernel, const std::string& stage, const BuildRequest& request) {
              return valueOf(interruptible([=] { return self.text(kernel, stage, request); }));
@@ -170,6 +177,10 @@ NB_MODULE(_vortex_compiler, module) {
       .def("interpret", &interpret, nb::arg("kernel"), nb::arg("arguments"), nb::arg("request"), nb::arg("check"),
            nb::arg("seed"), nb::arg("print"), nb::arg("grid") = nb::none());
   module.def("library_id", &Program::compilerId);
+  module.def("entries_of", [](nb::bytes kept) {
+    return capsuleOf(
+        valueOf(Program::entriesOf({static_cast<const uint8_t*>(kept.data()), kept.size()}, /*useCache=*/false)));
+  });
   module.def("from_trace",
              [](std::string trace, std::vector<std::pair<std::string, std::string>> files, bool onlineSoftmax) {
                return interruptible([=] { return Program::fromTrace(trace, files, {onlineSoftmax}); });

@@ -1,4 +1,5 @@
 #include "python/launch.h"
+#include "python/entries.h"
 #include "python/lent_streams.h"
 #include "python/resident.h"
 #include "python/torch_tensors.h"
@@ -379,14 +380,26 @@ void bindLaunches(nb::module_& module) {
           [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
              const std::vector<std::optional<Array>>& results, const Grid& grid) {
             Arguments arguments = convert(device, self, given);
+            const LaunchOptions options = optionsOf(results, std::nullopt, grid);
             return BoundLaunch{
-                valueOf(stream.prepare(self.kernel, arguments.values, optionsOf(results, std::nullopt, grid))), device,
+                valueOf(unlocked([&] { return stream.prepare(self.kernel, arguments.values, options); })), device,
                 std::move(arguments.owners)};
           },
           nb::arg("device"), nb::arg("stream"), nb::arg("arguments"), nb::arg("results"), nb::arg("grid") = nb::none());
   module.def("load", [](const Device& device, nb::bytes artifact) {
-    return BoundKernel(valueOf(device.load({static_cast<const uint8_t*>(artifact.data()), artifact.size()})));
+    const std::span bytes(static_cast<const uint8_t*>(artifact.data()), artifact.size());
+    return BoundKernel(valueOf(unlocked([&] { return device.load(bytes); })));
   });
+  module.def(
+      "load_plan",
+      [](const Device& device, nb::bytes artifact, std::optional<KernelCache> cache, nb::bytes key, nb::callable open,
+         nb::callable warn) {
+        EntrySource entries = keptEntries(std::move(cache), {key.c_str(), key.size()}, open, warn);
+        return BoundKernel(
+            valueOf(device.load({static_cast<const uint8_t*>(artifact.data()), artifact.size()}, std::move(entries))));
+      },
+      nb::arg("device"), nb::arg("artifact"), nb::arg("cache").none(), nb::arg("key"), nb::arg("open"),
+      nb::arg("warn"));
   module.def("load_file",
              [](const Device& device, const std::string& path) { return BoundKernel(valueOf(device.loadFile(path))); });
 }

@@ -8,6 +8,7 @@
 #include "metile/lower.h"
 #include "metile/online_softmax.h"
 #include "pipeline/build_id.h"
+#include "pipeline/entry_source.h"
 #include "session/program_state.h"
 #include "session/public_diagnostic.h"
 #include "session/request.h"
@@ -157,46 +158,73 @@ std::vector<std::pair<std::string, std::string>> Program::files() const {
   return files;
 }
 
-Result<std::vector<uint8_t>> Program::build(std::string_view kernel, const BuildRequest& request) const {
-  const std::scoped_lock lock(state_->mutex);
-  const Result<const lang::Function*> found = state_->require(kernel);
+Result<Program::State::Asked> Program::State::ask(std::string_view kernel, const BuildRequest& request) {
+  const Result<const lang::Function*> found = require(kernel);
   if (!found)
     return found.error();
   Result<irgen::Options> options = session::toIrgen(**found, request);
   if (!options)
     return options.takeError();
-  Result<std::string> target = session::compileTarget(request.target);
+  const Result<std::string> target = session::compileTarget(request.target);
   if (!target)
-    return target.takeError();
+    return target.error();
+  return Asked{**found, *std::move(options), compiler(*target, request.useCache)};
+}
+
+Result<std::vector<uint8_t>> Program::build(std::string_view kernel, const BuildRequest& request) const {
+  const std::scoped_lock lock(state_->mutex);
+  const Result<State::Asked> asked = state_->ask(kernel, request);
+  if (!asked)
+    return asked.error();
   pipeline::Failure failure;
-  const auto compiled = state_->compiler(*target, request.useCache).compile(**found, *options, failure);
+  const auto compiled = asked->compiler.compile(asked->kernel, asked->options, failure);
   if (!compiled)
     return session::toPublic(failure);
   return artifact::serialize(*compiled);
 }
 
+static EntrySource entriesOf(std::shared_ptr<pipeline::EntrySource> source) {
+  return [source = std::move(source)](const std::string& entry) { return source->make(entry); };
+}
+
+Result<KernelPlan> Program::plan(std::string_view kernel, const BuildRequest& request) const {
+  const std::scoped_lock lock(state_->mutex);
+  const Result<State::Asked> asked = state_->ask(kernel, request);
+  if (!asked)
+    return asked.error();
+  pipeline::Failure failure;
+  const pipeline::Compiler::Plan planned = asked->compiler.plan(asked->kernel, asked->options, failure);
+  if (!planned.kernel)
+    return session::toPublic(failure);
+  KernelPlan plan{artifact::serialize(*planned.kernel), nullptr, {}};
+  if (planned.entries) {
+    plan.entries = vortex::entriesOf(planned.entries);
+    plan.kept = planned.entries->kept();
+  }
+  return plan;
+}
+
+Result<EntrySource> Program::entriesOf(std::span<const uint8_t> kept, bool useCache) {
+  auto source = pipeline::EntrySource::of(kept, useCache ? std::make_shared<artifact::Cache>() : nullptr);
+  return source ? vortex::entriesOf(*std::move(source)) : Result<EntrySource>(source.takeError());
+}
+
 Result<std::string> Program::text(std::string_view kernel, std::string_view stage, const BuildRequest& request) const {
   const std::scoped_lock lock(state_->mutex);
-  const Result<const lang::Function*> found = state_->require(kernel);
-  if (!found)
-    return found.error();
+  const Result<State::Asked> asked = state_->ask(kernel, request);
+  if (!asked)
+    return asked.error();
   std::vector<std::string> names;
   for (const pipeline::Stage& known : pipeline::stages())
     names.emplace_back(known.name);
   if (std::find(names.begin(), names.end(), stage) == names.end())
     return Error{concat("there is no stage '", stage, "'; there are ", base::join(names, ", "))};
-  Result<irgen::Options> options = session::toIrgen(**found, request);
-  if (!options)
-    return options.takeError();
-  Result<std::string> target = session::compileTarget(request.target);
-  if (!target)
-    return target.takeError();
   pipeline::Failure failure;
-  std::string text = state_->compiler(*target, request.useCache).text(**found, *options, stage, failure);
+  std::string text = asked->compiler.text(asked->kernel, asked->options, stage, failure);
   if (!failure.message.empty())
     return session::toPublic(failure);
   if (text.empty())
-    return Error{concat("the code of kernel '", kernel, "' for ", *target, " has no stage '", stage, "'")};
+    return Error{concat("the code of kernel '", kernel, "' for ", request.target, " has no stage '", stage, "'")};
   return text;
 }
 

@@ -27,6 +27,14 @@ struct Program::State {
   pipeline::Compiler& compiler(const std::string& target, bool useCache);
   const lang::Function* find(std::string_view kernel) const;
   Result<const lang::Function*> require(std::string_view kernel) const;
+
+  /// What a request asks for. Errors as Program::build, but for those of the compiler.
+  struct Asked {
+    const lang::Function& kernel;
+    irgen::Options options;
+    pipeline::Compiler& compiler;
+  };
+  Result<Asked> ask(std::string_view kernel, const BuildRequest& request);
 };
 
 struct ProgramAccess {

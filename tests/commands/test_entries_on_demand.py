@@ -107,3 +107,30 @@ def test_words_that_say_nothing_are_refused(vortex, tmp_path, versions, says):
     done = build(vortex, tmp_path, versions, status=1)
     assert "error[E0805]" in done.stderr and says in done.stderr, done.stderr
     assert not list((tmp_path / "out").glob("*.vxk"))
+
+
+def test_what_ptxas_made_is_not_made_again(vortex, tmp_path):
+    """A stand-in for ptxas counts its calls."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    assembler = folder / "ptxas"
+    assembler.write_text(f"#!/bin/sh\necho call >> {tmp_path}/calls\nfor last; do :; done\necho code > $last\n"
+                         "echo \"ptxas info : Compiling entry function 'vx_mm' for 'sm_80'\"\necho 'ptxas info : Used 24 registers, 16 bytes smem'\n")
+    assembler.chmod(0o755)
+    program = tmp_path / "mm.vx"
+    program.write_text(PRODUCT)
+
+    def built(*options):
+        settings = {"PATH": f"{folder}:/usr/bin:/bin", "VORTEX_CACHE_DIR": str(tmp_path / "cache")}
+        text = vortex("build", program, "--target", "sm_80", "--versions", "M=64,N=64,K=64", "-o", tmp_path / "out", *options, env=settings).stdout
+        calls = tmp_path / "calls"
+        return "registers.vx_mm: 24" in text, (tmp_path / "out/mm.mm.cubin").read_text(), len(calls.read_text().split())
+
+    assert built() == (True, "code\n", 1)
+    assert built() == (True, "code\n", 1)
+    assert built("--no-cache") == (True, "code\n", 2)
+    assembler.write_text(assembler.read_text() + "# another one\n")
+    assert built() == (True, "code\n", 3)
+    for path in files(tmp_path / "cache"):
+        path.write_bytes(path.read_bytes()[:-1])
+    assert built() == (True, "code\n", 4)

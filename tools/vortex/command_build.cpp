@@ -85,7 +85,7 @@ std::optional<std::vector<std::string>> collectFiles(const Settings& settings, a
                                                      const std::string& stem, BuildOutputs& outputs) {
   std::vector<uint8_t> machineCode;
   if (settings.target != "cpu") {
-    auto assembled = pipeline::assemble(kernel);
+    auto assembled = pipeline::assemble(kernel, !settings.noCache);
     if (!assembled) {
       failWith(settings, "E0809", assembled.error().message);
       return std::nullopt;

@@ -4,6 +4,7 @@
 #include "artifact/print_text.h"
 #include "base/text.h"
 #include "diag/diagnostic.h"
+#include "pipeline/entry_source.h"
 #include "session/request.h"
 
 #include <algorithm>

@@ -108,7 +108,7 @@ class Kernel:
         """Resources that the compiler counted in the code for a launch with these arguments, which is not made: bytes of code, on GPUs registers and
         spilled bytes."""
         specialised, device = self._for(args, kwargs)
-        return specialised.loaded(device).facts()
+        return specialised.facts(device)
 
     def source(self, stage: str, *args, **kwargs) -> str:
         """Text after a stage of the compiler (irgen, schedule, llvm, assembly, …) for a launch with these arguments, which is not made."""

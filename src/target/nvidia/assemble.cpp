@@ -1,6 +1,7 @@
 #include "target/nvidia/assemble.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
@@ -11,6 +12,7 @@
 #include <llvm/Support/Program.h>
 
 #include <cstdlib>
+#include <cstring>
 
 namespace vortex::target::nvidia {
 
@@ -66,7 +68,50 @@ static std::vector<EntryFacts> parseFacts(llvm::StringRef log) {
   return entries;
 }
 
-Result<Assembled> assemble(const std::string& ptxas, const std::string& ptx, const std::string& architecture) {
+/// A file that was replaced is another assembler, whatever it says about its version; asking it costs more than small kernels do.
+static std::string keyOf(const std::string& ptxas, const std::string& ptx, const std::string& architecture) {
+  llvm::sys::fs::file_status status;
+  if (llvm::sys::fs::status(ptxas, status))
+    return {};
+  base::Hasher hasher;
+  hasher.addField("ptxas").addField(ptxas).addNumber(status.getSize());
+  hasher.addNumber(static_cast<uint64_t>(status.getLastModificationTime().time_since_epoch().count()));
+  return hasher.addField(architecture).addField(ptx).finishHex();
+}
+
+static Assembled assembledOf(llvm::StringRef log, llvm::StringRef cubin) {
+  return {{cubin.bytes_begin(), cubin.bytes_end()}, parseFacts(log)};
+}
+
+/// What keep() stored: the length of the log, the log, the machine code.
+static std::optional<Assembled> find(artifact::Cache& cache, const std::string& key) {
+  const auto kept = cache.get(key);
+  uint64_t length = 0;
+  if (!kept || kept->size() < sizeof length)
+    return std::nullopt;
+  std::memcpy(&length, kept->data(), sizeof length);
+  const llvm::StringRef rest =
+      llvm::StringRef(reinterpret_cast<const char*>(kept->data()), kept->size()).drop_front(sizeof length);
+  if (length > rest.size())
+    return std::nullopt;
+  return assembledOf(rest.take_front(length), rest.drop_front(length));
+}
+
+static void keep(artifact::Cache& cache, const std::string& key, llvm::StringRef log, llvm::StringRef cubin) {
+  const uint64_t length = log.size();
+  std::vector<uint8_t> bytes(sizeof length);
+  std::memcpy(bytes.data(), &length, sizeof length);
+  bytes.insert(bytes.end(), log.bytes_begin(), log.bytes_end());
+  bytes.insert(bytes.end(), cubin.bytes_begin(), cubin.bytes_end());
+  (void)cache.put(key, bytes);  // that nothing can be kept there, the compiler of the text has said
+}
+
+Result<Assembled> assemble(const std::string& ptxas, const std::string& ptx, const std::string& architecture,
+                           artifact::Cache* cache) {
+  const std::string key = cache ? keyOf(ptxas, ptx, architecture) : std::string();
+  if (!key.empty())
+    if (auto known = find(*cache, key))
+      return *std::move(known);
   llvm::SmallString<128> source, object, log;
   for (auto [suffix, path] : {std::pair{"ptx", &source}, {"cubin", &object}, {"log", &log}})
     if (auto error = llvm::sys::fs::createTemporaryFile("vortex", suffix, *path))
@@ -86,10 +131,9 @@ Result<Assembled> assemble(const std::string& ptxas, const std::string& ptx, con
   auto code = llvm::MemoryBuffer::getFile(object, false, false);
   if (!code)
     return base::Error{"ptxas wrote no object: " + code.getError().message()};
-  Assembled result;
-  result.cubin.assign((*code)->getBufferStart(), (*code)->getBufferEnd());
-  result.entries = parseFacts(said);
-  return result;
+  if (!key.empty())
+    keep(*cache, key, said, (*code)->getBuffer());
+  return assembledOf(said, (*code)->getBuffer());
 }
 
 }  // namespace vortex::target::nvidia

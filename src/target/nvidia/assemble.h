@@ -1,6 +1,7 @@
 // ptxas, where it is installed: machine code ahead of time, and exact resource counts.
 #pragma once
 
+#include "artifact/cache.h"
 #include "base/result.h"
 
 #include <cstdint>
@@ -27,7 +28,9 @@ struct Assembled {
   std::vector<EntryFacts> entries;
 };
 
-/// `architecture`: "sm_90a". Error: ptxas's own words.
-Result<Assembled> assemble(const std::string& ptxas, const std::string& ptx, const std::string& architecture);
+/// `architecture`: "sm_90a". What this ptxas made of the same text before is found in `cache`, unless that is null: it takes longer than all other
+/// stages together. Error: ptxas's own words.
+Result<Assembled> assemble(const std::string& ptxas, const std::string& ptx, const std::string& architecture,
+                           artifact::Cache* cache);
 
 }  // namespace vortex::target::nvidia

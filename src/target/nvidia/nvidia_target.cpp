@@ -159,11 +159,11 @@ Result<std::string> compileEntry(mlir::ModuleOp entries, const std::string& symb
   return generatePtx(entry, slotCount, target, {}, times);
 }
 
-Result<std::vector<uint8_t>> assembleKernel(artifact::Kernel& kernel, const Target& target) {
+Result<std::vector<uint8_t>> assembleKernel(artifact::Kernel& kernel, const Target& target, artifact::Cache* cache) {
   const std::optional<std::string>& ptxas = findPtxas();
   if (!ptxas)
     return std::vector<uint8_t>();
-  auto assembled = assemble(*ptxas, std::string(kernel.code.begin(), kernel.code.end()), target.architecture);
+  auto assembled = assemble(*ptxas, std::string(kernel.code.begin(), kernel.code.end()), target.architecture, cache);
   if (!assembled)
     return assembled.takeError();
   Assembled result = std::move(assembled).value();

@@ -47,8 +47,8 @@ Result<void> addCode(LoweredKernel& lowered, const std::function<bool(const std:
 Result<std::string> compileEntry(mlir::ModuleOp entries, const std::string& symbol, uint32_t slotCount,
                                  const Target& target);
 
-/// Machine code for an artifact of this target, by ptxas; adds its counts to `kernel.facts`. Empty without ptxas. Error: what
+/// Machine code for an artifact of this target, by ptxas; adds its counts to `kernel.facts`. Empty without ptxas. `cache` may be null. Error: what
 /// ptxas refuses.
-Result<std::vector<uint8_t>> assembleKernel(artifact::Kernel& kernel, const Target& target);
+Result<std::vector<uint8_t>> assembleKernel(artifact::Kernel& kernel, const Target& target, artifact::Cache* cache);
 
 }  // namespace vortex::target::nvidia
