@@ -312,5 +312,30 @@ kernel k(y: &mut Tensor<i32, [64]>) {
     ASSERT_EQ(y[i], 28 * i);
 }
 
+/// A region computes both, and what is the same for all threads is used as one value behind it.
+TEST(Threads, ASumThatIsTheSameForAllThreadsBesideOnesThatAreNot) {
+  auto x = randomFloats(128), y = std::vector<float>(65, -7);
+  TestKernel kernel(R"(
+@launch(grid = [1], block = [64])
+kernel sums(x: Tensor<f32, [N]>, y: &mut Tensor<f32, [M]>) {
+  var own: f32 = 0.0
+  var alike: f32 = 0.0
+  for k in 0..2 {
+    own += x[thread.local_id + 64 * k]
+    alike += x[k]
+  }
+  y[thread.local_id] = own
+  sync_block()
+  y[64] = alike
+}
+)");
+  std::vector<float> expected(65);
+  for (size_t i = 0; i < 64; ++i)
+    expected[i] = x[i] + x[i + 64];
+  expected[64] = x[0] + x[1];
+  kernel.tensor(x, {128}).tensor(y, {65}).run();
+  expectNear(y, expected);
+}
+
 }  // namespace
 }  // namespace vortex::irgen

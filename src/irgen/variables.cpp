@@ -66,10 +66,9 @@ Flat Emitter::read(Location loc, const Variable* variable) {
         leaf.getDefiningOp()->setAttr("vx.unwritten", b_.getUnitAttr());
     }
     VORTEX_CHECK(leaf || !isView(expected), "a window on memory is used after a barrier");
-    if (inThreads_)
-      result.leaves.push_back(coerceLeaf(loc, leaf, expected, true));
-    else
-      result.leaves.push_back(leaf ? leaf : math_.zero(loc, expected));
+    // At block level a value that is the same for all threads is no tensor, though a region may have computed it beside others.
+    const bool isForm = leaf && !inThreads_ && variable->uniformity == lang::Uniformity::PerThread;
+    result.leaves.push_back(isForm ? leaf : coerceLeaf(loc, leaf, expected, inThreads_));
   }
   return result;
 }
