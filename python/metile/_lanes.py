@@ -4,6 +4,8 @@
 tile. A tile of addresses is computed element by element: the lanes of the block share its elements, and what they load goes through shared memory."""
 from __future__ import annotations
 
+import copy
+
 from ._trace import LANES, LoweringError, OutOfResources, word
 from ._values import Pointer, Value, common_shape, make, of_lanes, operand, unwrap
 
@@ -18,13 +20,17 @@ def subscript(value: Value, index) -> Value | None:
         return None
     axis = 0 if index[1] is None else 1
     if value.tile_shape is None:
-        return _spread(value, axis)
+        return spread(value, axis)
     if 1 not in value.tile_shape:
         value.trace.fail(f"a tile of {value.tile_shape} is no vector", TypeError)
-    return value if value.tile_shape[1 - axis] == 1 else value.T
+    if value.tile_shape[1 - axis] != 1:
+        return value.T
+    value = copy.copy(value)
+    value.is_vector = False
+    return value
 
 
-def _spread(vector: Value, axis: int) -> Value:
+def spread(vector: Value, axis: int) -> Value:
     """The vector as a tile of one column (axis 0), or of one row."""
     trace, extent = vector.trace, vector.extent
     if extent is None or not _is_computed(vector, {}):
@@ -54,8 +60,19 @@ def _is_computed(value, known: dict) -> bool:
     return known[id(value)]
 
 
-def _computed(trace, value, position, known: dict, axis: int | None = None):
-    """The vector anew: at one position, or as a tile along an axis."""
+def zeros_of_lanes(trace, extent: int, dtype: str) -> Value:
+    value = _zeros(trace, None, dtype)
+    value.recipe, value.extent = ("zeros", dtype), extent
+    return value
+
+
+def _zeros(trace, shape: tuple | None, dtype: str) -> Value:
+    words = ("scalar", "i0") if shape is None else ("zeros", *(f"i{extent}" for extent in shape))
+    return Value(trace, trace.add(*words, word(dtype)), shape)
+
+
+def _computed(trace, value, position, known: dict, axis: int | None = None, is_inside=None):
+    """The vector anew: at one position, where that is inside, or as a tile along an axis."""
     value = unwrap(value)
     if not isinstance(value, Value) or value.extent is None:
         return value
@@ -63,16 +80,19 @@ def _computed(trace, value, position, known: dict, axis: int | None = None):
         operation, *operands = value.recipe
         if operation == "position":
             made = position()
+        elif operation == "zeros":
+            made = _zeros(trace, None if axis is None else (value.extent, 1) if axis == 0 else (1, value.extent), operands[0])
         elif operation == "load":
             base, offset, mask = operands
             base.is_read_again(trace)
             if axis is not None:
-                columns = [_spread(part, axis) if isinstance(part, Value) and part.extent is not None else part for part in (offset, mask)]
+                columns = [spread(part, axis) if isinstance(part, Value) and part.extent is not None else part for part in (offset, mask)]
                 made = gather(trace, base, *columns, None)
             else:
-                made = _loaded(trace, base, *(_computed(trace, part, position, known) for part in (offset, mask)))
+                offset, mask = (_computed(trace, part, position, known, None, is_inside) for part in (offset, mask))
+                made = _loaded(trace, base, offset, _both(mask, is_inside))
         else:
-            made = _again(trace, operation, [_computed(trace, part, position, known, axis) for part in operands])
+            made = _again(trace, operation, [_computed(trace, part, position, known, axis, is_inside) for part in operands])
         known[id(value)] = made
     return known[id(value)]
 
@@ -81,6 +101,10 @@ def _again(trace, operation: str, operands: list) -> Value:
     if operation != "cast":
         return make(operation, *operands)
     return Value(trace, trace.add("cast", operand(trace, operands[0], "cast"), word(operands[1])), getattr(operands[0], "tile_shape", None))
+
+
+def _both(mask, is_inside):
+    return mask if is_inside is None else is_inside if mask is None else make("and", mask, is_inside)
 
 
 def _loaded(trace, base, offset, mask) -> Value:
@@ -103,8 +127,7 @@ class _Element:
 
     def mask(self, mask):
         """Where the element is there, and the mask holds."""
-        here = None if mask is None else self.of(mask)
-        return here if self.is_inside is None else self.is_inside if here is None else make("and", here, self.is_inside)
+        return _both(None if mask is None else self.of(mask), self.is_inside)
 
     def of(self, value, is_turned: bool = False):
         value = unwrap(value)
@@ -120,7 +143,7 @@ class _Element:
         if operation == "spread":
             vector, axis = operands
             along = 2 if vector.extent == 1 else axis ^ is_turned
-            return _computed(self.trace, vector, lambda: 0 if along == 2 else self.place[along], self.vectors[along])
+            return _computed(self.trace, vector, lambda: 0 if along == 2 else self.place[along], self.vectors[along], None, self.is_inside)
         if operation == "transpose":
             return self.of(operands[0], not is_turned)
         if operation == "staged":
@@ -128,7 +151,7 @@ class _Element:
             row, column = self.place[::-1] if is_turned else self.place
             is_same = (rows, columns) == self.shape and not is_turned
             at = self.number if is_same else (row if rows > 1 else 0) * columns + (column if columns > 1 else 0)
-            return Value(self.trace, self.trace.add("load", memory, operand(self.trace, at, "an offset"), "-"))
+            return Value(self.trace, self.trace.add("load", memory, operand(self.trace, at, "an offset"), _mask(self.trace, self.is_inside)))
         return _again(self.trace, operation, [self.of(part, is_turned) for part in operands])
 
 
@@ -148,7 +171,7 @@ def _staged(trace, value, shape: tuple, dtype: str):
     """The value, with elements that can be taken one by one."""
     value = unwrap(value)
     if isinstance(value, Value) and value.extent is not None:
-        value = _spread(value, 1)
+        value = spread(value, 1)
     if not isinstance(value, Value) or value.tile_shape is None and not value.varies or value.tile_shape and _is_computed(value, {}):
         return value
     if value.tile_shape is None:
@@ -185,7 +208,7 @@ def is_tile_of_addresses(pointer, value=None) -> bool:
 def _along(value, like):
     """Addresses and masks of lanes beside a row or a column."""
     if isinstance(value, Value) and value.extent is not None:
-        return _spread(value, 0 if getattr(like, "tile_shape", None) and like.tile_shape[1] == 1 else 1)
+        return spread(value, 0 if getattr(like, "tile_shape", None) and like.tile_shape[1] == 1 else 1)
     return value
 
 

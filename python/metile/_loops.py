@@ -12,7 +12,7 @@ import numpy as np
 from ._state import State, bind, described, is_state, places_of, locals_of, spelled, write_locals
 from ._trace import LoweringError, current, user_frame
 from ._lanes import shift_of
-from ._values import Pointer, Value, is_number, of_lanes, operand, unwrap
+from ._values import Pointer, Value, along, is_number, of_lanes, operand, unwrap
 
 _COLLECTS = {"LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD_VALUE"}
 
@@ -160,6 +160,8 @@ class tile_range:
 
     def _carry(self, initial, after, place: str) -> Value:
         shape = getattr(initial, "tile_shape", None) or getattr(after, "tile_shape", None)
+        if getattr(after, "is_vector", False) and getattr(initial, "extent", None) is not None and not initial.tile_shape:
+            initial = along(initial, shape)
         symbol = of_lanes(Value(self.trace, self.trace.new_id(), shape), initial, after)
         self.trace.lines.append(f"carry %{symbol.id} {operand(self.trace, initial, 'a loop')}{place}")
         return symbol

@@ -6,7 +6,7 @@ import math
 
 from ._trace import LoweringError, OutOfResources, current, word
 from .compiler.schedules import validate_schedule
-from ._lanes import gather, is_tile_of_addresses, scatter
+from ._lanes import gather, is_tile_of_addresses, scatter, zeros_of_lanes
 from ._matrices import place_of
 from ._values import Pointer, Value, constexpr, is_number, make, of_lanes, operand, unwrap
 
@@ -258,6 +258,8 @@ def barrier() -> None:
 
 
 def _over_lanes(trace, name: str, x, instead: str = "") -> Value:
+    if getattr(x, "is_vector", False) and name in ("sum", "max", "min"):
+        return _of_vector(trace, name, x)
     if getattr(x, "tile_shape", None):
         trace.fail(f"{name} of a 2-D tile: reductions are over the lanes of 1-D tiles{instead}", LoweringError)
     trace.uses_threads = True
@@ -266,19 +268,23 @@ def _over_lanes(trace, name: str, x, instead: str = "") -> Value:
 
 
 def _reduction(name: str, doc: str):
-    def function(x, axis=None):
+    def function(x, axis=None, keep_dims=False):
         trace = current(name)
         if axis is None:
             return _over_lanes(trace, name, x, f", {name}(tile, axis=1) is over the columns of a tile")
         number = _int(trace, axis, f"the axis of {name}")
-        if shape := getattr(x, "tile_shape", None):
-            return _of_tile(trace, name, x, shape, number)
+        shape = getattr(x, "tile_shape", None)
+        if shape and not x.is_vector:
+            made = _of_tile(trace, name, x, shape, number)
+            made.is_vector = not unwrap(keep_dims)
+            return made
         if number not in (0, -1):
             trace.fail(f"{name} over axis {number}: lanes have the axis 0 alone", ValueError)
         return _over_lanes(trace, name, x)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc + " Of a 2-D tile with an axis: along that, which stays with extent 1."
+    function.__doc__ = doc + " Of a 2-D tile with an axis: along that, which stays with extent 1. Without `keep_dims` such a row or column stands for one " \
+                             "dimension: it may be beside lanes of the same extent, and be reduced to a number."
     return function
 
 
@@ -299,6 +305,16 @@ def _of_tile(trace, name: str, tile: Value, shape: tuple, axis: int) -> Value:
         trace.fail(f"{name} over axis {axis}: a tile has the axes 0 and 1", ValueError)
     word_of = operand(trace, tile, name)
     return Value(trace, trace.add(f"tile_{name}", word_of, f"i{axis % 2}"), (1, shape[1]) if axis % 2 == 0 else (shape[0], 1))
+
+
+def _of_vector(trace, name: str, vector: Value) -> Value:
+    """Of a row or a column that stands for one dimension: one number for all lanes."""
+    shape = vector.tile_shape
+    for axis in (0, 1):
+        if shape[axis] > 1:
+            vector = _of_tile(trace, name, vector, shape, axis)
+    trace.shared_bytes += 4
+    return Value(trace, trace.add("only", operand(trace, vector, name)))
 
 
 sum = _reduction("sum", "The sum over all lanes that are valid.")  # noqa: A001
@@ -347,8 +363,14 @@ def _extents(trace, shape) -> tuple[int, int]:
 
 
 def zeros(shape, dtype: str = "f32") -> Value:
-    """A 2-D tile of zeros."""
+    """A 2-D tile of zeros; of one extent, as an integer or in a tuple: one zero for each lane."""
     trace = current("zeros")
+    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if len(extents) == 1 and not isinstance(extents[0], (tuple, list)):
+        count = _int(trace, extents[0], "an extent of a tile")
+        if count <= 0:
+            trace.fail(f"a tile of {count} elements", ValueError)
+        return zeros_of_lanes(trace, count, _dtype(trace, dtype))
     rows, columns = _extents(trace, shape)
     return Value(trace, trace.add("zeros", f"i{rows}", f"i{columns}", word(_dtype(trace, dtype))), (rows, columns))
 

@@ -199,6 +199,7 @@ class Value(Traced):
         self.parts: tuple | None = None
         self.recipe: tuple | None = None  # operation and operands of what _lanes may compute once more
         self.extent: int | None = None  # of lanes: that of the arange which they are made of
+        self.is_vector = False  # a tile of one row or column that stands for one dimension: what a reduction of a tile gives
         self.varies = False  # between lanes, other than by such an arange
         self.is_index = False  # an integer of 64 bits
         self.is_argument = self.is_counter = False  # an integer of the launch; of a loop
@@ -260,6 +261,7 @@ _OF_INDICES = {"add", "sub", "mul", "div", "rem", "neg", "maximum", "minimum"}
 def make(operation: str, *operands) -> Value:
     """Records an elementwise operation."""
     trace = current(operation)
+    operands = _beside_vectors(trace, operands)
     words = [operand(trace, value, operation) for value in operands]
     traced = [value for value in operands if isinstance(value, Value)]
     shapes = {value.tile_shape for value in traced if value.tile_shape}
@@ -269,10 +271,33 @@ def make(operation: str, *operands) -> Value:
     return of_lanes(made, *traced)
 
 
+def _beside_vectors(trace: Trace, operands: tuple) -> tuple:
+    """Vectors of lanes beside rows or columns that reductions of tiles gave are such, too."""
+    tiles = [value for value in operands if isinstance(value, Value) and value.tile_shape]
+    if not tiles or all(getattr(value, "extent", None) is None for value in operands):
+        return operands
+    if not all(tile.is_vector for tile in tiles):
+        trace.fail("a value of each lane beside a 2-D tile: make it a row or a column, `value[:, None]`", TypeError)
+    return tuple(along(value, tiles[0].tile_shape) if isinstance(value, Value) and value.extent is not None else value for value in operands)
+
+
+def along(lanes: Value, shape: tuple) -> Value:
+    """A vector of lanes as a tile of this shape, which has one row or one column."""
+    from ._lanes import spread
+
+    if lanes.extent != max(shape) or min(shape) != 1:
+        lanes.trace.fail(f"{lanes.extent} lanes beside a tile of {shape}", ValueError)
+    made = spread(lanes, 0 if shape[1] == 1 else 1)
+    made.is_vector = True
+    return made
+
+
 def of_lanes(made: Value, *parts) -> Value:
-    """Notes which lanes it is computed from."""
+    """Notes which lanes it is computed from, and which vectors."""
+    tiles = [part for part in parts if isinstance(part, Value) and part.tile_shape]
+    made.is_vector = bool(tiles) and bool(made.tile_shape) and 1 in made.tile_shape and all(tile.is_vector for tile in tiles)
     for part in parts:
-        if isinstance(part, Value) and part.extent is not None:
+        if isinstance(part, Value) and part.extent is not None and not made.tile_shape:
             made.extent = made.trace.same_lanes(made.extent, part.extent)
         made.varies = made.varies or isinstance(part, Value) and part.varies
     return made

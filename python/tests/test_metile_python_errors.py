@@ -155,7 +155,7 @@ def races(X, N, BLOCK: metile.constexpr):
 
 
 def tile_of_lanes(X, N, BLOCK: metile.constexpr):
-    metile.tile_store(X, 0, 0, 8, metile.zeros((2, 8)) + metile.arange(0, BLOCK), (2, 8))
+    metile.tile_store(X, 0, 0, 8, metile.zeros((2, 8)) + metile.thread_id(), (2, 8))
 
 
 @pytest.mark.parametrize("body, id", [(diverges, "E0450"), (reads_before_writing, "E0525"), (races, "E0630"), (tile_of_lanes, "E0467")])

@@ -4,6 +4,7 @@ import pytest
 import test_metile_from_triton as ports
 import test_metile_language as language
 import test_metile_pages as pages
+import test_metile_vectors as vectors
 
 import metile
 import vortex
@@ -20,6 +21,7 @@ KERNELS = {
     "one atomic": (ports.tickets, [("u32", 0), ("i32", 1)], {"BLOCK": 48}), "extremes": (ports.extremes, [F[0], F[1], "int"], {"BLOCK": 64}),
     "reductions of tiles": (ports.reductions, [("f16", 0), ("f16", 1), ("f16", 2), "int", "int"], {"R": 16, "C": 32}),
     "attention": (ports.attention_of_tiles, [*F, ("f32", 3), "int", "float"], {"BLOCK_M": 32, "BLOCK_N": 64, "D": 32}),
+    "numbers": (vectors.numbers, [F[0], F[1], "int", "int"], {"BM": 16, "BN": 8}),
     "steps": (ports.visits, [("i32", 0), "int", "int", "int"], {"BY_ARGUMENT": True, "STEP": 1}),
 }
 

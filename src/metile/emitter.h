@@ -68,6 +68,7 @@ private:
   void tileLoad(const Op& op);
   void tileStore(const Op& op);
   void positions(const Op& op);
+  void only(const Op& op);
   void dot(const Op& op);
   void tileReduce(const Op& op);
   void atomic(const Op& op);

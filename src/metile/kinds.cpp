@@ -128,6 +128,8 @@ private:
       return {*dtypeNamed(op.operands[2].word), op.operands[0].number, op.operands[1].number};
     if (op.name.starts_with("atomic_"))
       return {elementOf(op.operands[0]), 0, 0, op.operands[3].kind != Operand::Kind::None || kind(op, 1).mayBeInvalid};
+    if (op.name == "only")
+      return {strong(kind(op, 0).dtype)};
     if (op.name == "transpose")
       return kind(op, 0).transposed();
     if (op.name.starts_with("tile_"))
@@ -219,7 +221,7 @@ std::vector<bool> varyingOf(const Trace& trace) {
       for (size_t k = definesFirst ? 1 : 0; k < op.operands.size(); ++k)
         varies = varies ||
                  (op.operands[k].kind == Operand::Kind::Value && values[static_cast<size_t>(op.operands[k].number)]);
-      if (isOneOf(op.name, {"sum", "max", "min"}))
+      if (isOneOf(op.name, {"sum", "max", "min", "only"}))
         varies = false;
       if (isLoop || op.name == "draw")
         loops.push_back(varies || (!loops.empty() && loops.back()));

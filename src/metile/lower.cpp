@@ -221,6 +221,8 @@ void Emitter::visit(const Op& op) {
     return tileLoad(op);
   if (op.name == "positions")
     return positions(op);
+  if (op.name == "only")
+    return only(op);
   if (op.name == "dot")
     return dot(op);
   if (op.name == "transpose")

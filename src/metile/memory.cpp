@@ -89,6 +89,20 @@ void Emitter::positions(const Op& op) {
   define(op, op.operands[0].number == 0 ? numbers : b_.transpose(numbers));
 }
 
+/// The element of a tile of one, for all lanes: through shared memory.
+void Emitter::only(const Op& op) {
+  const Kind result = resultKind(op);
+  const bool isMask = result.dtype == Dtype::Bool;
+  Variable* cell = b_.shared("only" + std::to_string(op.result), scalarOf(isMask ? Dtype::I32 : result.dtype), {1, 1});
+  const auto zero = [this] { return b_.integer(Scalar::I64, 0); };
+  barrier();
+  b_.assign(b_.window(b_.whole(cell), zero(), 1, zero(), 1),
+            operand(op, 0, {isMask ? Dtype::I32 : result.dtype, 1, 1}));
+  barrier();
+  Expr* value = b_.element(cell, {zero(), zero()});
+  define(op, isMask ? b_.binary(lang::BinaryOp::Ne, value, constant(Dtype::I32, 0)) : value);
+}
+
 /// Products and sums are in f32, whatever the operands are.
 void Emitter::dot(const Op& op) {
   const Kind kind = resultKind(op);
