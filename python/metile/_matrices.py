@@ -79,11 +79,15 @@ def _told_apart(trace, moves: list[Move], row, height: int, what: str, is_writte
     for move in moves:
         rows = None if isinstance(move.rows, Value) else abs(move.rows)
         is_aligned = rows == height and not isinstance(row, Value)
-        is_unclear = (rows is not None and 1 < rows < height or is_aligned and row != 0
-                      or rows == 1 < height and is_written and not move.times.is_counter)
-        if is_unclear:
-            trace.fail(f"{what} of {height} rows{'' if isinstance(row, Value) or row == 0 else f', from {row} on,'} by a pointer that moves by {rows}: how "
-                       f"many rows its matrix has is not known. Say it, `rows=…`, or add the move to `row` instead of the pointer")
+        is_small = rows is not None and 1 < rows < height  # or a window that overlaps the next
+        if is_small and (is_written or isinstance(row, Value)):
+            trace.small_matrices.add(rows)
+        elif is_small or is_aligned and row != 0 or rows == 1 < height and is_written and not move.times.is_counter:
+            unclear = trace.error(f"{what} of {height} rows{'' if isinstance(row, Value) or row == 0 else f', from {row} on,'} by a pointer that moves by {rows}: how "
+                                  f"many rows its matrix has is not known. Say it, `rows=…`, or add the move to `row` instead of the pointer")
+            if not is_small:
+                raise unclear
+            trace.unclear.append((rows, unclear))
         (walks if rows == 1 or is_aligned else matrices).append(move)
     return matrices, walks
 

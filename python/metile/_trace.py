@@ -178,6 +178,8 @@ class Trace:
         self.shared_bytes = 0
         self.open_loops: list = []
         self.ranges: list = []  # (start, end) of loops: numbers, functions of the launch's numbers, None where only the kernel knows
+        self.small_matrices: set[int] = set()  # numbers of rows that matrices have, less than tiles
+        self.unclear: list = []  # (rows, error): tiles whose matrices have so many rows if others do
         self.role_depth = 0
 
     def new_id(self) -> int:
@@ -227,9 +229,18 @@ class Trace:
         operations = {line.partition(" ")[2].partition(" ")[0] for line in self.lines if line.startswith("%")}
         return len(self.ranges) > 1 and {"exp", "maximum"} <= operations
 
+    def error(self, message: str, kind=LoweringError) -> Exception:
+        """With the place of the statement that is being traced."""
+        return kind(message + self.sources.excerpt(self.sources.position(user_frame())))
+
     def fail(self, message: str, kind=LoweringError):
-        """Raises with the place of the statement that is being traced."""
-        raise kind(message + self.sources.excerpt(self.sources.position(user_frame())))
+        raise self.error(message, kind)
+
+    def check_matrices(self) -> None:
+        """When all tiles are known."""
+        for rows, unclear in self.unclear:
+            if rows not in self.small_matrices:
+                raise unclear
 
 
 def _with_lanes(line: str, lanes: int) -> str:

@@ -133,11 +133,37 @@ def test_matrices_of_constant_extents(random, t):
     np.testing.assert_array_equal(out, 2 * x)
 
 
+@metile.kernel
+def one_tile(X, Out, T: metile.constexpr, D: metile.constexpr, BT: metile.constexpr):
+    place = metile.program_id(0) * T * D
+    x = metile.tile_load(X + place, 0, 0, D, (BT, D))
+    metile.tile_store(Out + place, 0, 0, D, x * metile.sum(x, axis=0, keep_dims=True), (BT, D))
+
+
 @pytest.mark.parametrize("t", [2, 7])
-def test_matrices_that_may_be_windows_are_refused(t):
-    x = np.zeros((3, t, 5), np.float32)
-    with pytest.raises(metile.LoweringError, match=f"of 8 rows by a pointer that moves by {t}: how many rows its matrix has is not known.*`rows=…`"):
-        by_constants[(1, 3)](x, x.copy(), T=t, D=5, BT=8)
+def test_matrices_of_fewer_rows_than_a_tile(random, t):
+    """Where the row of the tile moves, and where the tile is stored."""
+    x = random.standard_normal((4, t, 5)).astype(np.float32)
+    out, expected = np.full_like(x, np.nan), 2 * x[:3]
+    by_constants[(2, 3)](x, out, T=t, D=5, BT=8)
+    np.testing.assert_array_equal(out[:3], expected)
+    assert np.isnan(out[3]).all()
+    one_tile[(3,)](x, out, T=t, D=5, BT=8)
+    np.testing.assert_allclose(out[:3], x[:3] * x[:3].sum(1, keepdims=True), rtol=1e-5, atol=1e-5)
+    assert np.isnan(out[3]).all()
+
+
+def test_tiles_that_may_be_windows_are_refused():
+    """Rows of a tile of 8 that a pointer moves by 6: the kernel stores tiles of 6."""
+    @metile.kernel
+    def halo(X, Out, D: metile.constexpr):
+        place = metile.program_id(0) * 6 * D
+        x = metile.tile_load(X + place, 0, 0, D, (8, D))
+        metile.tile_store(Out + place, 0, 0, D, metile.sum(x, axis=0) + metile.zeros((6, D)), (6, D))
+
+    with pytest.raises(metile.LoweringError, match="of 8 rows by a pointer that moves by 6: how many rows its matrix has is not known.*`rows=…`") as caught:
+        halo[(2,)](np.zeros((3, 6, 5), np.float32), np.zeros((3, 6, 5), np.float32), D=5)
+    assert "tile_load(X + place" in str(caught.value)
 
 
 @metile.kernel

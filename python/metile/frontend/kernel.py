@@ -242,6 +242,7 @@ class Kernel:
                 raise
             if trace.open_loops:
                 raise LoweringError(f"kernel '{self.name}': a tile_range loop is left by `break`, `return` or an exception{_excerpt(trace)}")
+            trace.check_matrices()
             if result is not None:
                 raise LoweringError(f"kernel '{self.name}' returns a value: results are stored through pointers{here}")
         block = constants.get("BLOCK")
