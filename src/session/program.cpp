@@ -143,7 +143,7 @@ std::vector<KernelInfo> Program::kernels() const {
       info.params.push_back(describe(*param, kernel->dimNames()));
     for (const lang::GenericArgument& argument : kernel->genericArguments)
       info.genericArguments.push_back({argument.value, argument.param, argument.dim});
-    info.isRepresentative = kernel->isRepresentative;
+    info.isRepresentative = !kernel->examples.empty();
     infos.push_back(std::move(info));
   }
   return infos;

@@ -74,6 +74,44 @@ def test_an_instance_is_chosen_by_its_name(vortex, tmp_path):
     assert len(json.loads(vortex("build", tmp_path / "gen.vx", "--kernel", "twice", "-o", tmp_path / "two", "--json").stdout)) == 2
 
 
+OPEN = """
+kernel plain(x: &mut Tensor<i32, [N]>) {
+    x[thread.global_id] = 7
+}
+
+kernel typed<T: Numeric, const C: i32>(x: &mut Tensor<T, [N]>) {
+    x[thread.global_id] = C as T
+}
+
+@launch(block = B)
+kernel sized<const B: usize, const W: u8>(x: &mut Tensor<f32, [N]>) {
+    x[thread.global_id] = (B + W as usize) as f32
+}
+"""
+
+
+def test_generic_kernels_that_nothing_calls_are_built_for_named_constants_only(vortex, tmp_path):
+    path = tmp_path / "open.vx"
+    path.write_text(OPEN)
+
+    def built(*options, status=0):
+        done = vortex("--json", "build", path, "-o", tmp_path / "out", *options, status=status)
+        told = json.loads(done.stderr)[0] if done.stderr else None
+        return [report["kernel"] for report in json.loads(done.stdout or "[]")], told
+
+    names, told = built()
+    assert names == ["plain"] and (told["id"], told["severity"]) == ("E0805", "note")
+    assert "`typed`" in told["message"] and "call it in the program" in told["message"] and "--dim B=… --dim W=…" in told["message"]
+    names, told = built("--kernel", "sized", "--dim", "B=64", status=1)
+    assert names == [] and told["severity"] == "error" and told["message"].endswith("add --dim W=…")
+    assert built("--kernel", "sized", "--dim", "B=64", "--dim", "W=9") == (["sized-64-9"], None)
+    # A number that the parameter's type has not names nothing.
+    _, told = built("--kernel", "sized", "--dim", "B=64", "--dim", "W=300", status=1)
+    assert "`W`" in told["message"]
+    _, told = built("--header", "--kernel", "typed", "--dim", "C=4", status=1)
+    assert told["message"].endswith("call it in the program") and "`C`" not in told["message"]
+
+
 def test_launchers_of_two_instances_are_two_classes(vortex, tmp_path):
     (tmp_path / "gen.vx").write_text(INSTANCES)
     vortex("build", tmp_path / "gen.vx", "--header", "--kernel", "twice", "-o", tmp_path / "out")

@@ -50,7 +50,7 @@ def program():
 
 @pytest.mark.parametrize("size", [9, 3001])
 def test_they_are_what_numpy_makes_of_them(vortex, tmp_path, backend, size):
-    if size > 1000 and backend != ["--device", "cpu"]:
+    if size > 1000 and backend in (["--check"], ["--device", "interpreter"]):
         pytest.skip("the interpreter takes long")
     t = numpy.random.default_rng().integers(0, 100, size).astype(numpy.int32)
     numpy.save(tmp_path / "t.npy", t)
@@ -77,3 +77,45 @@ def test_two_tensors_are_not_one_result(vortex, tmp_path, name):
     path = tmp_path / "stored.vx"
     path.write_text(f"kernel k(t: &Tensor<i32, [N]>, on: bool) -> Tensor<i32, [N]> {{\n{REFUSED[name]}\n}}\n")
     assert "returned as one result" in vortex("build", path, "-o", tmp_path, status=1).stderr
+
+
+OTHERS = """kernel k(x: &Tensor<i32, [N]>) -> Tensor<i32, [N]> {
+    var s = x * 0
+    for i in 0..3 {
+        var u = x + 1
+        s = s + u
+    }
+    var u = s * 2
+    u[1..N - 1] = s[0..N - 2]
+    return u
+}
+
+kernel typed(x: &Tensor<i32, [N]>) -> Tensor<i32, [N]> {
+    var s = x * 0
+    {
+        var u: Tensor<i32, [N]>
+        u = x + 5
+        s = u * 3
+    }
+    var u: Tensor<i32, [N]>
+    u[1..N] = s[0..N - 1]
+    return u
+}
+
+fn main() {
+    let x = Tensor.from_host(vec![4, 5, 6, 7, 8])
+    assert_eq(k(&x).to_host(), vec![30, 15, 18, 21, 54])
+    assert_eq(typed(&x).to_host(), vec![0, 27, 30, 33, 36])
+}
+"""
+
+
+def test_another_variable_of_the_name_is_one_of_its_own(vortex, tmp_path, backend):
+    path = tmp_path / "others.vx"
+    path.write_text(OTHERS)
+    vortex("run", path, *backend)
+    # Written by element, it is refused as it is under any other name.
+    for name in "uw":
+        path.write_text("kernel k(x: &Tensor<i32, [N]>) -> Tensor<i32, [N]> {\n    var u: Tensor<i32, [N]>\n    u[0..1] = x[0..1]\n    {\n"
+                        f"        var {name}: Tensor<i32, [N]>\n        {name}[1..2] = x[0..1]\n    }}\n    return u\n}}\n")
+        assert f"error[E0412]: `{name}` is a value" in vortex("check", path, status=1).stderr

@@ -111,5 +111,30 @@ def test_function_constants_take_values_of_their_types(vortex, tmp_path, kind, v
     assert vortex("run", path, "--grid", 1, "--buffer", "0=f32:0", "--print", 0).stdout == "1\n"
 
 
+CONSTANTS = HEAD + """constant int factor [[function_constant(3)]];
+constant int twice = factor * 2;
+constant int maybe = is_function_constant_defined(factor) ? twice : 9;
+kernel void itself(device int* out [[buffer(0)]]) { out[0] = factor; }
+kernel void made(device int* out [[buffer(0)]]) { out[0] = twice; }
+kernel void asked(device int* out [[buffer(0)]]) { out[0] = is_function_constant_defined(factor) && factor > 3 ? twice : maybe; }
+kernel void others(device int* out [[buffer(0)]]) { out[0] = 3; }
+"""
+
+
+@pytest.mark.parametrize("kernel, with_five", [("itself", "5"), ("made", "10"), ("asked", "10"), ("others", "3")])
+def test_function_constants_that_a_kernel_uses_are_given(vortex, tmp_path, kernel, with_five):
+    path = tmp_path / "k.metal"
+    path.write_text(CONSTANTS)
+    launch = ["run", path, "--kernel", kernel, "--grid", 1, "--buffer", "0=i32:0", "--print", 0]
+    assert vortex(*launch, "--constant", "3=5").stdout == with_five + "\n"
+    if kernel in ("asked", "others"):
+        assert vortex(*launch).stdout == {"asked": "9\n", "others": "3\n"}[kernel]
+        return
+    (found,) = json.loads(vortex("--json", *launch, status=1).stderr)
+    assert found["id"] == "E0902" and "`factor`" in found["message"] and "function_constant(3)" in found["message"]
+    assert found["labels"][0]["line"] == 3, found
+    vortex("check", path)
+
+
 def test_thirty_programs_are_refused():
     assert len(REFUSED) >= 30

@@ -232,7 +232,7 @@ rule("function_constants_that_are_given", "int", "out[at] = n[at] * by;", lambda
 rule("function_constants_that_are_not_given", "int", "out[at] = n[at] * by;", lambda t, e: N[t.at] * 7, "", CONSTANT.replace("factor", "scale"))
 rule("function_constants_of_other_types", "float", "if (flag) out[at] = n[at] * ratio;", lambda t, e: N[t.at] * 0.5, "",
      "constant bool flag [[function_constant(0)]]; constant float ratio [[function_constant(1)]];", options=["--constant", "0=true", "--constant", "1=0.5"])
-rule("parameters_that_a_function_constant_leaves_out", "int", "out[at] = has_more ? more[at] : n[at];", lambda t, e: N[t.at], "device const int* more [[buffer(5), function_constant(has_more)]]", "constant bool has_more [[function_constant(2)]];", options=["--buffer", "5=i32:0"])
+rule("parameters_that_a_function_constant_leaves_out", "int", "out[at] = has_more ? more[at] : n[at];", lambda t, e: N[t.at], "device const int* more [[buffer(5), function_constant(has_more)]]", "constant bool has_more [[function_constant(2)]];", options=["--constant", "2=false", "--buffer", "5=i32:0"])
 rule("parameters_that_a_function_constant_brings", "int", "out[at] = has_some ? some[at & 1] : n[at];", lambda t, e: 8 + t.at % 2, "device const int* some [[buffer(5), function_constant(has_some)]]",
      "constant bool has_some [[function_constant(2)]];", options=["--constant", "2=true", "--buffer", "5=i32:8,9"])
 

@@ -110,13 +110,33 @@ std::optional<std::vector<std::string>> collectFiles(const Settings& settings, a
   return files;
 }
 
+/// A generic kernel that nothing calls: the check's choice of arguments is not what its files are for.
+static std::string whyNotBuilt(const lang::Function& kernel) {
+  std::vector<std::string> names, options;
+  bool isConstant = true;
+  for (const lang::ExampleArgument& each : kernel.examples) {
+    names.push_back(base::concat("`", each.name, "`"));
+    options.push_back(base::concat("--dim ", each.name, "=…"));
+    isConstant &= each.isConstant;
+  }
+  return base::concat("nothing calls the generic kernel `", kernel.name, "`, so it has no ", base::join(names, ", "),
+                      ": ", isConstant ? "add " + base::join(options, " ") : "call it in the program");
+}
+
 std::vector<const lang::Function*> chosenKernels(Session& session) {
   const Settings& settings = session.settings();
-  std::vector<const lang::Function*> chosen;
+  std::vector<const lang::Function*> chosen, open;
   for (const lang::Function* kernel : session.program().kernels)
     if (settings.kernel.empty() || kernel->name == settings.kernel || kernel->artifactName == settings.kernel)
-      chosen.push_back(kernel);
-  if (chosen.empty())
+      (kernel->examples.empty() ? chosen : open).push_back(kernel);
+  std::vector<std::string> reasons;
+  for (const lang::Function* kernel : open)
+    reasons.push_back(whyNotBuilt(*kernel));
+  if (!open.empty() && chosen.empty())
+    failWith(settings, "E0805", base::join(reasons, "; "));
+  else if (!open.empty())
+    tell(settings, "E0805", "left out: " + base::join(reasons, "; "));
+  else if (chosen.empty())
     failWith(settings, "E0807",
              settings.kernel.empty() ? "`" + settings.files[0] + "` has no kernel"
                                      : "`" + settings.files[0] + "` has no kernel `" + settings.kernel + "`");

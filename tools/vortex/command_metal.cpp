@@ -139,6 +139,7 @@ int checkMetal(const Settings& settings, const std::string& path) {
     const msl::Kernel& kernel = response->kernels[i];
     msl::Request request = launch->request;
     request.kernel = kernel.name;
+    request.isCheck = true;
     for (const msl::Parameter& parameter : kernel.parameters)
       if (parameter.kind == msl::ParameterKind::Threadgroup)
         request.threadgroupBytes.try_emplace(parameter.index, 16384);

@@ -35,8 +35,9 @@ void writeOutput(std::string_view text) {
 
 void writeError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
-int failWith(const Settings& settings, std::string_view id, const std::string& message) {
+static void write(const Settings& settings, diag::Severity severity, std::string_view id, const std::string& message) {
   diag::Diagnostic diagnostic;
+  diagnostic.severity = severity;
   diagnostic.id = id;
   diagnostic.message = message;
   source::SourceManager none;
@@ -44,7 +45,15 @@ int failWith(const Settings& settings, std::string_view id, const std::string& m
     writeError(diag::renderJson({&diagnostic, 1}, none));
   else
     writeError(diag::renderText(diagnostic, none, {.color = diag::terminalTakesColor(STDERR_FILENO)}));
+}
+
+int failWith(const Settings& settings, std::string_view id, const std::string& message) {
+  write(settings, diag::Severity::Error, id, message);
   return 1;
+}
+
+void tell(const Settings& settings, std::string_view id, const std::string& message) {
+  write(settings, diag::Severity::Note, id, message);
 }
 
 std::vector<std::string> standardPaths() {

@@ -50,6 +50,8 @@ private:
 
 /// "error: …" on stderr, or a JSON array with one diagnostic; returns 1.
 int failWith(const Settings& settings, std::string_view id, const std::string& message);
+/// What is no error, on the standard error.
+void tell(const Settings& settings, std::string_view id, const std::string& message);
 /// Every kind of device that this program knows.
 void addDrivers(hal::DriverList& drivers);
 /// Standard library folders next to the program, nearest first.

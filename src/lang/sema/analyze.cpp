@@ -55,7 +55,7 @@ void checkUncalled(Session& session, const DeclaredFunction& declared, const Gen
     InstanceRequest out = request(declared, inKernel);
     out.generics = env;
     out.selfType = selfType;
-    out.isRepresentative = !env.empty();
+    out.isRepresentative = std::ranges::any_of(env, &GenericBinding::isExample);
     return out;
   };
   bool isHost = false;

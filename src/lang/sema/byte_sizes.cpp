@@ -78,6 +78,8 @@ private:
     const WideBytes bytes = timesCount(bytesOf(expr.type->elem), static_cast<uint64_t>(expr.args[1]->intValue));
     if (bytes <= base::kMostTensorBytes)
       return true;
+    if (reported_.count(expr.type))
+      return false;
     sink_
         .error("E0553", expr.range,
                base::concat("this list takes ", base::showBytes(bytes), " bytes, a list has at most ",
@@ -87,8 +89,7 @@ private:
     return false;
   }
 
-  /// Tensors inside of other types by themselves; arrays, structs and tuples of a kernel's own tensors and numbers as a whole. What
-  /// host code makes of numbers is E0703 when it is made, or found at the list that makes it.
+  /// Tensors inside of other types by themselves; arrays, structs and tuples of a kernel's own tensors and of numbers as a whole.
   Excess find(Type type) const {
     if (type->kind == TypeKind::Tensor) {
       const bool isLocal = !type->isValue && type->space == Space::Local,
@@ -111,6 +112,8 @@ private:
       if (!elem->isTensor() || (!elem->isValue && elem->space == Space::Local))
         return limited(type, base::kMostLocalBytes, "the arrays of a thread have");
     }
+    if (type->kind == TypeKind::Array && !hasTensor(type))
+      return limited(type, base::kMostTensorBytes, "an array has");
     if (type->kind == TypeKind::Array || type->kind == TypeKind::Vec || type->kind == TypeKind::Ref)
       return find(type->elem);
     if (type->kind != TypeKind::Struct && type->kind != TypeKind::Tuple)
@@ -118,9 +121,10 @@ private:
     for (Type elem : type->elems)
       if (Excess found = find(elem); found.type)
         return found;
-    return function_.inKernel && !hasTensor(type)
-               ? limited(type, base::kMostLocalBytes, "the variables of a thread have")
-               : Excess{};
+    if (hasTensor(type))
+      return {};
+    return function_.inKernel ? limited(type, base::kMostLocalBytes, "the variables of a thread have")
+                              : limited(type, base::kMostTensorBytes, "a value has");
   }
 
   static bool hasTensor(Type type) {

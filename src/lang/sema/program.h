@@ -112,6 +112,12 @@ struct GenericArgument {
   std::optional<uint32_t> dim;    ///< of a constant: which extent
 };
 
+/// A parameter of a generic kernel for which only the check has chosen an argument.
+struct ExampleArgument {
+  std::string name;
+  bool isConstant = false;
+};
+
 struct Function {
   std::string name;        ///< the user's name
   std::string uniqueName;  ///< with module and instance arguments: "scale.my_kernel<f32>"
@@ -133,7 +139,7 @@ struct Function {
   Expr* body = nullptr;
   std::optional<KernelSpec> kernel;
   std::vector<GenericArgument> genericArguments;  ///< of kernels
-  bool isRepresentative = false;                  ///< of a generic kernel that nothing uses: the arguments are examples
+  std::vector<ExampleArgument> examples;          ///< of a generic kernel that nothing uses
   std::vector<BuildNote> notes;                   ///< of kernels, those of each kind in source order
 
   std::vector<std::string> dimNames() const;

@@ -172,8 +172,8 @@ bool refuseCalls(front::Unit& unit) {
 
 /// Those that the kernel uses: others may come from headers.
 bool refuseConstants(front::Unit& unit, const std::vector<Unevaluated>& left) {
-  for (const auto& [symbol, at] : left)
-    if (auto* global = unit.module->getNamedGlobal(symbol); global && !global->use_empty()) {
+  for (const auto& [symbol, at, needed] : left)
+    if (auto* global = unit.module->getNamedGlobal(symbol); needed.empty() && global && !global->use_empty()) {
       unit.problems.push_back(
           problemAt(unit, at, "a constant of the program needs a value that is known when it is compiled"));
       return true;
@@ -268,6 +268,9 @@ void cleanModule(front::Unit& unit, const Request& request) {
   passes.run(module, simplify(false));
   passes.run(module, simplify(true));
   passes.run(module, simplify(false));
+  refuseMissing(unit, left);
+  if (unit.problems.size() != problems)
+    return;
   dropMarkers(*unit.entry);
   expandMemoryIntrinsics(*unit.entry);
   llvm::ModulePassManager dead;

@@ -174,14 +174,26 @@ std::vector<llvm::Function*> initialisers(llvm::Module& module) {
   return found;
 }
 
-void note(llvm::Function& function, std::vector<Unevaluated>& left) {
+bool hasNoValue(const front::Unit& unit, llvm::StringRef symbol) {
+  const llvm::GlobalVariable* global = unit.module->getNamedGlobal(symbol);
+  return global && global->isDeclaration();
+}
+
+void note(const front::Unit& unit, llvm::Function& function, std::vector<Unevaluated>& left) {
   llvm::DebugLoc at;
+  std::string needed;
+  for (llvm::Instruction& each : llvm::instructions(function))
+    for (llvm::Value* operand : each.operands())
+      if (auto* global = llvm::dyn_cast<llvm::GlobalVariable>(operand->stripPointerCasts()))
+        for (const front::FunctionConstant& constant : unit.constants)
+          if (global->getName() == constant.symbol && global->isDeclaration())
+            needed = constant.symbol;
   for (llvm::Instruction& each : llvm::instructions(function)) {
     if (!at)
       at = each.getDebugLoc();
     for (llvm::Value* operand : each.operands())
       if (auto* global = llvm::dyn_cast<llvm::GlobalVariable>(operand->stripPointerCasts()))
-        left.push_back({global->getName().str(), at});
+        left.push_back({global->getName().str(), at, needed});
   }
 }
 
@@ -201,17 +213,37 @@ std::vector<Unevaluated> setConstants(front::Unit& unit, const Request& request)
       return {};
     }
     setDefined(*unit.module, *global, isGiven);
-    global->setInitializer(valueOf(global->getValueType(), value));
+    const bool hasValue = isGiven || request.isCheck;
+    global->setInitializer(hasValue ? valueOf(global->getValueType(), value) : nullptr);
     global->setConstant(true);
-    global->setLinkage(llvm::GlobalValue::InternalLinkage);
+    global->setLinkage(hasValue ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::ExternalLinkage);
   }
   std::vector<Unevaluated> left;
   for (llvm::Function* function : initialisers(*unit.module)) {
     straighten(*function);  // only stores of numbers are left then
     if (!evaluate(*function))
-      note(*function, left);
+      note(unit, *function, left);
   }
   return left;
+}
+
+void refuseMissing(front::Unit& unit, const std::vector<Unevaluated>& left) {
+  const auto isUsed = [&](const std::string& symbol) {
+    const llvm::GlobalVariable* global = unit.module->getNamedGlobal(symbol);
+    return global && !global->use_empty();
+  };
+  for (const front::FunctionConstant& constant : unit.constants) {
+    const bool isMade = llvm::any_of(left, [&](const Unevaluated& each) {
+      return each.needed == constant.symbol && each.symbol != constant.symbol && isUsed(each.symbol);
+    });
+    if (!isMade && !(hasNoValue(unit, constant.symbol) && isUsed(constant.symbol)))
+      continue;
+    unit.problems.push_back(constant.misfit);
+    unit.problems.back().message =
+        base::concat("the kernel uses the function constant `", constant.name,
+                     "`, which has no value: give `[[function_constant(", constant.index, ")]]` one");
+    return;
+  }
 }
 
 }  // namespace vortex::msl::flatten

@@ -11,10 +11,13 @@ namespace vortex::msl::flatten {
 struct Unevaluated {
   std::string symbol;
   llvm::DebugLoc at;
+  std::string needed;  ///< symbol of a function constant without a value that it is made from
 };
 
 /// Function constants get the request's values, then what is made of them or by functions of the shim is evaluated; Metal runs no code
-/// before a kernel. A value that its constant's type has not is a problem of the unit.
+/// before a kernel. A value that its constant's type has not is a problem of the unit. What is not given has no value then: see refuseMissing().
 std::vector<Unevaluated> setConstants(front::Unit& unit, const Request& request);
+/// A problem of the unit if the kernel, as simplified, uses a function constant that has no value.
+void refuseMissing(front::Unit& unit, const std::vector<Unevaluated>& left);
 
 }  // namespace vortex::msl::flatten

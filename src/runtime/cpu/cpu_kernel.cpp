@@ -82,6 +82,8 @@ Result<hal::KernelRef> CpuKernel::load(const hal::Device* device, std::shared_pt
     return valid.takeError();
   if (Result<void> runs = checkHost(*kernel); !runs)
     return runs.takeError();
+  if (kernel->phases.empty())  // results without elements: nothing runs, and the object has no code
+    return hal::KernelRef(std::shared_ptr<CpuKernel>(new CpuKernel(device, kernel, nullptr)));
   Result<std::unique_ptr<LoadedObject>> object = LoadedObject::load(kernel->code, &findExternal);
   if (!object)
     return Error{concat("cannot load kernel '", kernel->name, "': ", object.error().message)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 
@@ -192,6 +193,15 @@ private:
     builder.help("return the block's tile (`@tile`), or write parts of `var out: <result type>` and return that");
   }
 
+  /// Of the first tensor that is no constant: "N * M".
+  std::string elementCount() const {
+    for (const Variable* param : kernel_.params)
+      if (const Type type = stripRef(param->type); type->isTensor() && type->rank() > 0)
+        return std::accumulate(type->shape.begin() + 1, type->shape.end(), type->shape[0], DimExpr::mul)
+            .text(kernel_.dimNames());
+    return "1024";
+  }
+
   void infer(KernelSpec& spec) {
     size_t axes = 0;
     for (size_t axis = 0; axis < 3; ++axis)
@@ -206,10 +216,10 @@ private:
       const bool isInferred = launchGrids_ != LaunchGrids::Always && resultIsDomain(spec);
       if (!isInferred && launchGrids_ == LaunchGrids::OfProgram)
         sink_.error("E0458", position_->range, "the number of blocks of `" + kernel_.name + "` cannot be inferred")
-            .primary("the kernel names blocks or threads, but no tensor is subscripted by exactly `thread.global_id`")
+            .primary("the kernel names blocks or threads, but no index of an element is exactly `thread.global_id`")
             .label(kernel_.nameRange, "this kernel needs a grid")
-            .help("say it on the kernel: `@launch(grid = [ceil_div(N, 256)], block = 256)`, or at the call: `" +
-                  kernel_.name + ".launch(grid = …, block = …)(…)`");
+            .help("say it on the kernel: `@launch(grid = [ceil_div(" + elementCount() +
+                  ", 256)], block = 256)`, or at the call: `" + kernel_.name + ".launch(grid = …, block = …)(…)`");
       else if (!isInferred)
         spec.gridKind = GridKind::Explicit;
       return;
@@ -347,10 +357,8 @@ private:
   }
 
   bool isOneBlock(const KernelSpec& spec) const {
-    if (spec.grid.empty())
-      return false;
-    return std::all_of(spec.grid.begin(), spec.grid.end(),
-                       [](const Expr* size) { return evaluateSize(*size, {}) == 1; });
+    const auto isOne = [](const Expr* size) { return evaluateSize(*size, {}) == 1; };
+    return !spec.grid.empty() && std::ranges::all_of(spec.grid, isOne);
   }
 
   /// Surplus threads of the last block read 0. Warn where that 0 enters shared memory and the source does not test the bound.
@@ -398,8 +406,7 @@ private:
       return true;
     if (expr.kind == ExprKind::Var)
       return true;  // a bound computed into a variable counts as tested
-    return std::any_of(expr.args.begin(), expr.args.end(),
-                       [](const Expr* arg) { return arg && mentionsGlobalId(*arg); });
+    return std::ranges::any_of(expr.args, [](const Expr* arg) { return arg && mentionsGlobalId(*arg); });
   }
 
   static bool isSharedPlace(const Expr& place) {

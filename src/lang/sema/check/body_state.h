@@ -87,6 +87,7 @@ struct BodyState {
   std::set<DimVarId> pendingDims;            ///< new in the `let` type whose value is being checked
   std::vector<Expr*>* beforeLet = nullptr;   ///< statements that its written extents need first
   std::set<std::string_view> returnedNames;  ///< names in `return x`: candidates for result storage
+  std::set<uint32_t> notReturned;            ///< where others of these names stand
   std::set<std::string_view> storedNames;    ///< names that are written by element or lent by `&mut`
   bool uncheckedBounds = false, uncheckedOverflow = false;
   /// What the attributes of the statement being checked say; its expressions are marked when they are done.

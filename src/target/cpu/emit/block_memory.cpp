@@ -61,8 +61,6 @@ void Emitter::emitSubview(mlir::Operation* operation) {
   View result = source;
   result.extents.clear();
   result.strides.clear();
-  if (source.perThread)
-    return fail(op, "a window of per-thread memory in uniform code");
   auto type = op.getResult().getType();
   auto sizes = op.getSizes().begin();
   unsigned resultDim = 0;
@@ -75,6 +73,8 @@ void Emitter::emitSubview(mlir::Operation* operation) {
     result.extents.push_back(mlir::ShapedType::isDynamic(extent) ? scalar(*sizes++) : i64(extent));
     result.strides.push_back(source.strides[dim]);
   }
+  if (source.perThread)  // each element is there once per thread
+    offset = ir.CreateMul(offset, ir.CreateMul(ir.CreateMul(blockDim[0], blockDim[1]), blockDim[2]));
   result.pointer = elementPointer(ir, source.elementType, source.pointer, offset);
   setView(op.getResult(), std::move(result));
 }

@@ -6,12 +6,11 @@
 #include "lang/sema/check/tiles/tiles.h"
 
 #include "base/text.h"
+#include "lang/sema/children.h"
 #include "lang/syntax/ast_walk.h"
 
 namespace vortex::lang {
 namespace {
-
-void collectReturned(const syn::Expr* expr, std::set<std::string_view>& names);
 
 void returnedNamesOf(const syn::Expr* value, std::set<std::string_view>& names) {
   if (!value)
@@ -23,36 +22,10 @@ void returnedNamesOf(const syn::Expr* value, std::set<std::string_view>& names) 
       returnedNamesOf(elem, names);
 }
 
-void collectBlock(const syn::BlockExpr* block, std::set<std::string_view>& names) {
-  if (block)
-    for (const syn::Stmt* stmt : block->stmts)
-      if (auto* expr = stmt->tryAs<syn::ExprStmt>())
-        collectReturned(expr->expr, names);
-}
-
-// Names in `return x`, at statement level.
-void collectReturned(const syn::Expr* expr, std::set<std::string_view>& names) {
-  switch (expr->kind) {
-  case syn::ExprKind::Return: return returnedNamesOf(expr->as<syn::ReturnExpr>()->value, names);
-  case syn::ExprKind::Block: return collectBlock(expr->as<syn::BlockExpr>(), names);
-  case syn::ExprKind::While: return collectBlock(expr->as<syn::WhileExpr>()->body, names);
-  case syn::ExprKind::Loop: return collectBlock(expr->as<syn::LoopExpr>()->body, names);
-  case syn::ExprKind::For: return collectBlock(expr->as<syn::ForExpr>()->body, names);
-  case syn::ExprKind::If:
-    for (const syn::IfBranch& branch : expr->as<syn::IfExpr>()->branches)
-      collectBlock(branch.body, names);
-    return collectBlock(expr->as<syn::IfExpr>()->elseBody, names);
-  case syn::ExprKind::Match:
-    for (const syn::MatchArm& arm : expr->as<syn::MatchExpr>()->arms)
-      collectReturned(arm.body, names);
-    return;
-  default: return;
-  }
-}
-
-class StoredNames : public syn::AstWalker {
+/// Names that are returned, and those that are written by element or lent by `&mut`.
+class ResultNames : public syn::AstWalker {
 public:
-  explicit StoredNames(std::set<std::string_view>& names) : names_(names) {}
+  explicit ResultNames(BodyState& body) : body_(body) {}
 
 protected:
   bool onExpr(const syn::Expr* expr) override {
@@ -60,6 +33,8 @@ protected:
       note(assign->target);
     if (auto* ref = expr->tryAs<syn::RefExpr>(); ref && ref->isMutable)
       note(ref->operand);
+    if (auto* leave = expr->tryAs<syn::ReturnExpr>())
+      returnedNamesOf(leave->value, body_.returnedNames);
     return true;
   }
 
@@ -75,11 +50,33 @@ private:
       else
         break;
     if (auto* name = place->tryAs<syn::NameExpr>())
-      names_.insert(name->name.text);
+      body_.storedNames.insert(name->name.text);
   }
 
-  std::set<std::string_view>& names_;
+  BodyState& body_;
 };
+
+void collectReturned(const Expr& expr, std::set<const Variable*>& out) {
+  if (expr.kind == ExprKind::Return)
+    forEachChild(expr, [&](const Expr& value) {
+      const bool isTuple = value.kind == ExprKind::MakeTuple;
+      for (size_t i = 0; i < (isTuple ? value.args.size() : 1); ++i)
+        out.insert((isTuple ? *value.args[i] : value).variable);
+    });
+  forEachChild(expr, [&](const Expr& child) { collectReturned(child, out); });
+}
+
+/// Results are found by name before there are variables. False: a variable is no result, another one of its name is.
+bool checkResults(BodyState& body) {
+  std::set<const Variable*> returned;
+  collectReturned(*body.function->body, returned);
+  const size_t before = body.notReturned.size();
+  for (const auto& variable : body.function->variables)
+    if ((variable->isResultStorage || variable->isStoredValue) && !returned.count(variable.get()) &&
+        std::ranges::any_of(returned, [&](auto* other) { return other && other->name == variable->name; }))
+      body.notReturned.insert(variable->range.begin);
+  return body.notReturned.size() == before;
+}
 
 }  // namespace
 
@@ -124,9 +121,8 @@ static bool tryBody(BodyState& body) {
     if (body.function->dims[id].isScalarValue)
       body.variableDims[body.function->params[*body.function->dims[id].param]] = DimExpr::variable(id);
   if (body.function->isKernel) {
-    collectBlock(item->body, body.returnedNames);
     returnedNamesOf(item->body->tail, body.returnedNames);
-    StoredNames(body.storedNames).walk(static_cast<const syn::Expr*>(item->body));
+    ResultNames(body).walk(static_cast<const syn::Expr*>(item->body));
   }
   body.returns.push_back({body.function->resultType, body.function->resultRange, false, 0});
   std::vector<Expr*> offsets = tileOffsets(body);
@@ -152,7 +148,7 @@ static bool tryBody(BodyState& body) {
     if (!body.restart && variable->type->kind == TypeKind::Vec && isError(variable->type->elem))
       error(body, "E0306", variable->range, "the element type of an empty list cannot be inferred")
           .help("declare it: `let v: Vec<f32> = vec![]`");
-  return !body.restart;
+  return !body.restart && (!body.function->isKernel || checkResults(body));
 }
 
 }  // namespace vortex::lang

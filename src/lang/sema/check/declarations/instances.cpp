@@ -167,7 +167,9 @@ Instance* Instances::instantiate(InstanceRequest request) {
     return made;
   if (function->isKernel) {
     function->genericArguments = genericArguments(*made->body, *made->item, made->generics, made->scope);
-    function->isRepresentative = made->isRepresentative;
+    for (const GenericBinding& binding : made->generics)
+      if (binding.isExample)
+        function->examples.push_back({std::string(binding.name), binding.param->isConst});
     session_.program.kernels.push_back(function);
   }
   queue_.push_back(made);

@@ -31,32 +31,32 @@ static void noteLiterals(BodyState& body, const syn::Pattern* pattern, const syn
 static void takeLearned(BodyState& body, const syn::Pattern* pattern, const syn::Expr* written, Expr* value);
 static void markDeclared(const BodyState& body, Expr& let);
 
-static bool namesResult(BodyState& body, Type type, std::string_view name) {
+static bool namesResult(BodyState& body, Type type, const syn::Name& name) {
   const auto matches = [&](Type result) {
     return result->isTensor() && result->elem == type->elem && sameShape(body, result, type);
   };
   const Type result = body.function->resultType;
-  return body.returnedNames.count(name) != 0 &&
+  return body.returnedNames.count(name.text) != 0 && body.notReturned.count(name.range.begin) == 0 &&
          (matches(result) ||
           (result->kind == TypeKind::Tuple && std::any_of(result->elems.begin(), result->elems.end(), matches)));
 }
 
 /// A computed tensor that is written by element and returned is the result's memory.
-static Type storedType(BodyState& body, const syn::LetStmt* stmt, Type type, std::string_view name) {
+static Type storedType(BodyState& body, const syn::LetStmt* stmt, Type type, const syn::Name& name) {
   const bool mayBe =
-      body.function->isKernel && stmt->isVar && type->isTensor() && type->isValue && body.storedNames.count(name);
+      body.function->isKernel && stmt->isVar && type->isTensor() && type->isValue && body.storedNames.count(name.text);
   return mayBe && namesResult(body, type, name) ? body.types.tensor(type->elem, type->shape, Space::Global) : type;
 }
 
 /// `let t: T` in a kernel without a memory space: a value, or the storage of the result when it is what the kernel returns.
-static Type letType(BodyState& body, const syn::LetStmt* stmt, Type declared, std::string_view name, bool& isResult) {
+static Type letType(BodyState& body, const syn::LetStmt* stmt, Type declared, const syn::Name* name, bool& isResult) {
   isResult = false;
   if (!inKernel(body) || !declared->isTensor())
     return declared;
   const bool written = writesSpace(stmt->type);
   if (written && declared->space != Space::Global)
     return declared;
-  isResult = body.function->isKernel && stmt->isVar && namesResult(body, declared, name);
+  isResult = body.function->isKernel && stmt->isVar && name && namesResult(body, declared, *name);
   if (isResult)
     return declared;
   if (written) {
@@ -101,7 +101,7 @@ static void checkDeclared(BodyState& body, const syn::LetStmt* stmt, std::vector
       declared = declared->isTensor() && stmt->init ? body.types.tensor(declared->elem, declared->shape, Space::Global)
                                                     : body.types.error();
     if (!isError(declared))
-      declared = letType(body, stmt, declared, namePattern ? namePattern->name.text : "", isResult);
+      declared = letType(body, stmt, declared, namePattern ? &namePattern->name : nullptr, isResult);
   }
   if (auto known = !hasType && namePattern ? body.inferred.find(namePattern->name.range.begin) : body.inferred.end();
       known != body.inferred.end())
@@ -159,7 +159,7 @@ static void checkDeclared(BodyState& body, const syn::LetStmt* stmt, std::vector
     type = declared && !isError(declared) ? declared : body.types.error();
   const Type before = type;
   if (init && !isError(type) && namePattern)
-    type = storedType(body, stmt, type, namePattern->name.text);
+    type = storedType(body, stmt, type, namePattern->name);
   finishLet(body, stmt, type, init, isResult || type != before, out);
   if (type != before)
     out.back()->variable->isStoredValue = true;

@@ -69,6 +69,7 @@ struct GenericBinding {
   std::string_view name;
   const syn::GenericParam* param = nullptr;
   GenericValue value;
+  bool isExample = false;  ///< the value is the check's choice
 };
 
 /// The generic parameters in scope: those of the impl, then those of the function.

@@ -173,6 +173,7 @@ GenericEnv representative(BodyState& body, const syn::Generics& params, GenericE
   for (GenericBinding& binding : env) {
     if (binding.value.isBound())
       continue;
+    binding.isExample = true;
     if (binding.param->isConst) {
       binding.value.kind = GenericValue::Kind::Const;
       binding.value.type =
@@ -181,9 +182,11 @@ GenericEnv representative(BodyState& body, const syn::Generics& params, GenericE
                             : binding.value.type->isScalar(Scalar::Usize) ? 256
                                                                           : 1;
       for (const auto& [fixed, number] : body.session.options.fixedDims)
-        if (fixed == binding.name && binding.value.type->isScalar(Scalar::Usize)) {
+        if (fixed == binding.name && binding.value.type->kind == TypeKind::Scalar &&
+            wrapInteger(binding.value.type->scalar, number) == number) {
           body.session.program.fixedDims.insert(fixed);
           binding.value.value = number;
+          binding.isExample = false;
         }
       continue;
     }

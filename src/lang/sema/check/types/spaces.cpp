@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 
+#include <algorithm>
+
 namespace vortex::lang {
 namespace {
 
@@ -28,12 +30,16 @@ Type blockTensorIn(Type type) {
 
 }  // namespace
 
-/// What a function hands to its caller must outlive the block: a tensor's value may, its shared or local memory may not.
+/// What a function hands to its caller must outlive the function: a tensor's value may, its own shared or local memory may not. A reference may be
+/// to what the caller lent; ownership finds those that are not.
 bool checkResultSpace(BodyState& body, Type type, SourceRange range) {
   Type found = blockTensorIn(type);
-  if (!found)
-    return true;
   const bool isRef = type->kind == TypeKind::Ref;
+  const auto isLent = [](const Variable* param) {
+    return param->type->kind == TypeKind::Ref && blockTensorIn(param->type);
+  };
+  if (!found || (isRef && std::ranges::any_of(body.function->params, isLent)))
+    return true;
   error(body, "E0551", range,
         base::concat(spaceText(found), " ends with the scope that declares it and cannot be returned"))
       .primary(isRef ? "a reference to it would outlive it" : "promised to the caller")
