@@ -33,15 +33,7 @@ static std::optional<int64_t> evaluateAtom(const DimAtom& atom, const Frame& fra
     return value ? std::optional(*value) : std::nullopt;
   }
   auto a = evaluateDim(atom.operands[0], frame), b = evaluateDim(atom.operands[1], frame);
-  if (!a || !b)
-    return std::nullopt;
-  switch (atom.kind) {
-  case DimAtom::Kind::FloorDiv: return *b == 0 ? 0 : *a / *b;
-  case DimAtom::Kind::CeilDiv: return *b == 0 ? 0 : (*a + *b - 1) / *b;
-  case DimAtom::Kind::Mod: return *b == 0 ? 0 : *a % *b;
-  case DimAtom::Kind::Min: return std::min(*a, *b);
-  default: return std::max(*a, *b);
-  }
+  return a && b ? std::optional(applyToExtents(atom.kind, *a, *b)) : std::nullopt;
 }
 
 std::optional<int64_t> Evaluator::evaluate(const DimExpr& dim) const { return evaluateDim(dim, *frame_); }

@@ -192,13 +192,30 @@ ir::SizeAttr Entry::variable(lang::DimVarId dim) const {
   return ir::sizeScalar(types_.context(), argument);
 }
 
+/// `/` drops the fraction and `%` has the sign of the dividend, where FloorDiv rounds down and Mod has the sign of the divisor.
+static ir::SizeAttr quotient(bool isRest, ir::SizeAttr a, ir::SizeAttr b) {
+  if (a.getExpr().isNotNegative() && b.getExpr().isNotNegative())
+    return ir::sizeBinary(isRest ? size::Op::Mod : size::Op::FloorDiv, a, b);
+  const size::Expr x = a.getExpr(), y = b.getExpr();
+  const size::Expr isPositive =
+      size::make(size::Op::Equal, size::make(size::Op::Less, x, 0), size::make(size::Op::Less, y, 0));
+  const size::Expr whole = size::make(size::Op::Select, isPositive, size::make(size::Op::FloorDiv, x, y),
+                                      size::make(size::Op::CeilDiv, x, y));
+  if (!isRest)
+    return ir::SizeAttr::get(a.getContext(), whole);
+  const size::Expr rest = size::make(size::Op::Sub, x, size::make(size::Op::Mul, whole, y));
+  const size::Expr zero = x.arena().constant(0);
+  return ir::SizeAttr::get(a.getContext(),
+                           size::make(size::Op::Select, size::make(size::Op::Equal, y, zero), zero, rest));
+}
+
 static std::optional<size::Op> sizeOperator(DimAtom::Kind kind) {
   switch (kind) {
-  case DimAtom::Kind::FloorDiv: return size::Op::FloorDiv;
   case DimAtom::Kind::CeilDiv: return size::Op::CeilDiv;
-  case DimAtom::Kind::Mod: return size::Op::Mod;
   case DimAtom::Kind::Min: return size::Op::Min;
   case DimAtom::Kind::Max: return size::Op::Max;
+  case DimAtom::Kind::Div:
+  case DimAtom::Kind::Mod:
   case DimAtom::Kind::Variable:
   case DimAtom::Kind::Opaque: return std::nullopt;
   }
@@ -219,11 +236,11 @@ ir::SizeAttr Entry::atom(const DimAtom& atom) const {
     return variable(atom.id);
   if (atom.kind == DimAtom::Kind::Opaque)
     return named(atom.id);
-  std::optional<size::Op> op = sizeOperator(atom.kind);
-  if (!op)
-    return {};
   ir::SizeAttr lhs = size(atom.operands[0]), rhs = size(atom.operands[1]);
-  return lhs && rhs ? ir::sizeBinary(*op, lhs, rhs) : ir::SizeAttr();
+  if (!lhs || !rhs)
+    return {};
+  std::optional<size::Op> op = sizeOperator(atom.kind);
+  return op ? ir::sizeBinary(*op, lhs, rhs) : quotient(atom.kind == DimAtom::Kind::Mod, lhs, rhs);
 }
 
 ir::SizeAttr Entry::size(const lang::DimExpr& unfixed) const {
@@ -261,10 +278,15 @@ static std::optional<size::Op> sizeOperator(lang::BinaryOp op) {
   case lang::BinaryOp::Add: return size::Op::Add;
   case lang::BinaryOp::Sub: return size::Op::Sub;
   case lang::BinaryOp::Mul: return size::Op::Mul;
-  case lang::BinaryOp::Div: return size::Op::FloorDiv;
-  case lang::BinaryOp::Rem: return size::Op::Mod;
   default: return std::nullopt;
   }
+}
+
+/// Sizes are taken for less than 2^31: a cast to 8 or 16 bits may change one, and floats are no sizes.
+static bool keepsSize(lang::Type from, lang::Type to) {
+  if (from->kind != TypeKind::Scalar || !lang::isInteger(from->scalar) || !lang::isInteger(to->scalar))
+    return false;
+  return lang::bitWidth(to->scalar) >= std::min(32u, unsigned(lang::bitWidth(from->scalar)));
 }
 
 ir::SizeAttr Entry::size(const lang::Expr& expr) const {
@@ -275,11 +297,14 @@ ir::SizeAttr Entry::size(const lang::Expr& expr) const {
   switch (expr.kind) {
   case lang::ExprKind::Int: return constant(static_cast<int64_t>(expr.intValue));
   case lang::ExprKind::DimValue: return size(expr.dim);
-  case lang::ExprKind::Cast: return size(*expr.args[0]);
+  case lang::ExprKind::Cast: return keepsSize(expr.args[0]->type, expr.type) ? size(*expr.args[0]) : ir::SizeAttr();
   case lang::ExprKind::Block: return expr.args.size() == 1 ? size(*expr.args[0]) : ir::SizeAttr();
   case lang::ExprKind::Binary:
     if (std::optional<size::Op> op = sizeOperator(expr.binaryOp))
       return binary(*op);
+    if (expr.binaryOp == lang::BinaryOp::Div || expr.binaryOp == lang::BinaryOp::Rem)
+      if (ir::SizeAttr lhs = size(*expr.args[0]), rhs = size(*expr.args[1]); lhs && rhs)
+        return quotient(expr.binaryOp == lang::BinaryOp::Rem, lhs, rhs);
     return {};
   case lang::ExprKind::Builtin:
     switch (expr.builtin) {

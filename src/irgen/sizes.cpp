@@ -43,11 +43,17 @@ Value Emitter::dimAtom(Location loc, const DimAtom& atom) {
     return extentNamed(loc, atom.id);
   }
   Value lhs = dimValue(loc, atom.operands[0]), rhs = dimValue(loc, atom.operands[1]);
+  // As Entry::size says it: both must come to the same numbers.
+  const bool isPlain = llvm::all_of(atom.operands, [&](const lang::DimExpr& operand) {
+    const ir::SizeAttr size = context_.entry.size(operand);
+    return size && size.getExpr().isNotNegative();
+  });
   auto total = [&](ir::IntKind kind) -> Value { return b_.create<ir::IntOp>(loc, lhs.getType(), kind, lhs, rhs); };
   switch (atom.kind) {
-  case DimAtom::Kind::FloorDiv: return total(ir::IntKind::DivU);
-  case DimAtom::Kind::CeilDiv: return total(ir::IntKind::CeilDivU);
-  case DimAtom::Kind::Mod: return total(ir::IntKind::RemU);
+  case DimAtom::Kind::Div: return total(isPlain ? ir::IntKind::DivU : ir::IntKind::DivS);
+  case DimAtom::Kind::CeilDiv:
+    return isPlain ? total(ir::IntKind::CeilDivU) : math_.call(loc, Builtin::CeilDiv, Scalar::I64, {lhs, rhs});
+  case DimAtom::Kind::Mod: return total(isPlain ? ir::IntKind::RemU : ir::IntKind::RemS);
   case DimAtom::Kind::Min: return b_.create<arith::MinSIOp>(loc, lhs, rhs);
   case DimAtom::Kind::Max: return b_.create<arith::MaxSIOp>(loc, lhs, rhs);
   case DimAtom::Kind::Variable:

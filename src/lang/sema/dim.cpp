@@ -7,8 +7,6 @@
 namespace vortex::lang {
 namespace {
 
-int64_t floorDiv(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0); }
-
 // Extents are small; a product that leaves int64 saturates, which keeps it unequal to every real extent.
 int64_t saturatingMul(int64_t a, int64_t b) {
   int64_t out = 0;
@@ -21,7 +19,7 @@ int64_t saturatingAdd(int64_t a, int64_t b) {
 
 // x / c when every coefficient divides by c.
 std::optional<DimExpr> exactQuotient(const DimExpr& value, int64_t divisor) {
-  if (divisor == 0)
+  if (divisor == 0 || divisor == -1)  // INT64_MIN / -1 traps
     return std::nullopt;
   DimExpr out;
   for (const auto& [monomial, coefficient] : value.terms()) {
@@ -53,7 +51,7 @@ std::string atomText(const DimAtom& atom, const std::vector<std::string>& names)
   switch (atom.kind) {
   case DimAtom::Kind::Variable: return atom.id < names.size() ? names[atom.id] : "?";
   case DimAtom::Kind::Opaque: return "_";
-  case DimAtom::Kind::FloorDiv:
+  case DimAtom::Kind::Div:
   case DimAtom::Kind::Mod: {
     const auto operand = [&](const DimExpr& value) {
       const std::string text = value.text(names);
@@ -69,6 +67,22 @@ std::string atomText(const DimAtom& atom, const std::vector<std::string>& names)
 }
 
 }  // namespace
+
+int64_t applyToExtents(DimAtom::Kind op, int64_t a, int64_t b) {
+  const bool isSimple = b != 0 && b != -1;  // INT64_MIN / -1 wraps to INT64_MIN; the instruction traps
+  const int64_t quotient = isSimple ? a / b : b == 0 ? 0 : static_cast<int64_t>(-static_cast<uint64_t>(a));
+  const int64_t rest = isSimple ? a % b : 0;
+  switch (op) {
+  case DimAtom::Kind::Div: return quotient;
+  case DimAtom::Kind::CeilDiv: return quotient + (rest != 0 && (a < 0) == (b < 0) ? 1 : 0);
+  case DimAtom::Kind::Mod: return rest;
+  case DimAtom::Kind::Min: return std::min(a, b);
+  case DimAtom::Kind::Max: return std::max(a, b);
+  case DimAtom::Kind::Variable:
+  case DimAtom::Kind::Opaque: break;
+  }
+  return 0;
+}
 
 bool DimAtom::operator<(const DimAtom& other) const {
   return std::tie(kind, id, operands) < std::tie(other.kind, other.id, other.operands);
@@ -127,19 +141,11 @@ DimExpr DimExpr::mul(const DimExpr& lhs, const DimExpr& rhs) {
 
 DimExpr DimExpr::apply(DimAtom::Kind op, const DimExpr& lhs, const DimExpr& rhs) {
   const auto a = lhs.asConstant(), b = rhs.asConstant();
-  if (a && b) {
-    switch (op) {
-    case DimAtom::Kind::FloorDiv: return constant(*b == 0 ? 0 : floorDiv(*a, *b));
-    case DimAtom::Kind::CeilDiv: return constant(*b == 0 ? 0 : -floorDiv(-*a, *b));
-    case DimAtom::Kind::Mod: return constant(*b == 0 ? 0 : *a - floorDiv(*a, *b) * *b);
-    case DimAtom::Kind::Min: return constant(std::min(*a, *b));
-    case DimAtom::Kind::Max: return constant(std::max(*a, *b));
-    default: break;
-    }
-  }
+  if (a && b)
+    return constant(applyToExtents(op, *a, *b));
   if ((op == DimAtom::Kind::Min || op == DimAtom::Kind::Max) && lhs == rhs)
     return lhs;
-  if (b && *b != 0 && (op == DimAtom::Kind::FloorDiv || op == DimAtom::Kind::CeilDiv))
+  if (b && *b != 0 && (op == DimAtom::Kind::Div || op == DimAtom::Kind::CeilDiv))
     if (auto quotient = exactQuotient(lhs, *b))
       return *quotient;
   if (b && *b != 0 && op == DimAtom::Kind::Mod && exactQuotient(lhs, *b))
@@ -226,7 +232,7 @@ std::string DimExpr::text(const std::vector<std::string>& names) const {
       out += std::to_string(shown) + "*";
     for (size_t i = 0; i < monomial->size(); ++i) {
       const DimAtom& atom = (*monomial)[i];
-      const bool infix = atom.kind == DimAtom::Kind::FloorDiv || atom.kind == DimAtom::Kind::Mod;
+      const bool infix = atom.kind == DimAtom::Kind::Div || atom.kind == DimAtom::Kind::Mod;
       const bool alone = monomial->size() == 1 && shown == 1 && ordered.size() == 1;
       if (i > 0)
         out += "*";

@@ -16,13 +16,16 @@ using DimVarId = uint32_t;
 /// unknown of the host program (every Opaque is different from every other).
 class DimExpr;
 struct DimAtom {
-  enum class Kind : uint8_t { Variable, FloorDiv, CeilDiv, Mod, Min, Max, Opaque };
+  enum class Kind : uint8_t { Variable, Div, CeilDiv, Mod, Min, Max, Opaque };
   Kind kind = Kind::Variable;
   uint32_t id = 0;                ///< Variable: DimVarId; Opaque: unique number
   std::vector<DimExpr> operands;  ///< two for the operators
   bool operator<(const DimAtom& other) const;
   bool operator==(const DimAtom& other) const;
 };
+
+/// `/`, `%`, `ceil_div`, `min` and `max` of two extents: extents are signed 64-bit numbers, `/` drops the fraction, x / 0 is 0.
+int64_t applyToExtents(DimAtom::Kind op, int64_t a, int64_t b);
 
 /// Sum of coefficient × product of atoms. The monomial {} is the constant.
 class DimExpr {

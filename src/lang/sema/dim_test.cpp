@@ -13,10 +13,6 @@ const std::vector<std::string> kNames{"N", "M", "K"};
 DimExpr var(DimVarId id) { return DimExpr::variable(id); }
 DimExpr num(int64_t value) { return DimExpr::constant(value); }
 
-int64_t floorDiv(int64_t a, int64_t b) {
-  return static_cast<int64_t>(std::floor(static_cast<double>(a) / static_cast<double>(b)));
-}
-
 TEST(Dim, EqualPolynomialsAreEqualHoweverTheyAreWritten) {
   const DimExpr lhs = DimExpr::mul(DimExpr::add(var(0), num(1)), DimExpr::sub(var(1), num(2)));
   const DimExpr rhs = DimExpr::sub(DimExpr::add(DimExpr::mul(var(1), var(0)), var(1)),
@@ -27,15 +23,26 @@ TEST(Dim, EqualPolynomialsAreEqualHoweverTheyAreWritten) {
 
 TEST(Dim, DivisionFoldsConstantsAndExactQuotients) {
   EXPECT_EQ(DimExpr::apply(Kind::CeilDiv, num(7), num(3)).asConstant(), 3);
-  EXPECT_EQ(DimExpr::apply(Kind::FloorDiv, DimExpr::mul(num(6), var(0)), num(3)), DimExpr::mul(num(2), var(0)));
+  EXPECT_EQ(DimExpr::apply(Kind::Div, DimExpr::mul(num(6), var(0)), num(3)), DimExpr::mul(num(2), var(0)));
   EXPECT_EQ(DimExpr::apply(Kind::Mod, DimExpr::mul(num(6), var(0)), num(3)).asConstant(), 0);
   EXPECT_EQ(DimExpr::apply(Kind::Min, var(0), var(1)), DimExpr::apply(Kind::Min, var(1), var(0)));
+}
+
+TEST(Dim, DivisionOfNegativeNumbersIsThatOfSignedIntegers) {
+  EXPECT_EQ(applyToExtents(Kind::Div, -7, 2), -3);
+  EXPECT_EQ(applyToExtents(Kind::Mod, -7, 4), -3);
+  EXPECT_EQ(applyToExtents(Kind::CeilDiv, -4, 2), -2);
+  EXPECT_EQ(applyToExtents(Kind::CeilDiv, -7, -2), 4);
+  EXPECT_EQ(applyToExtents(Kind::Div, INT64_MIN, -1), INT64_MIN);
+  EXPECT_EQ(applyToExtents(Kind::Mod, INT64_MIN, -1), 0);
+  EXPECT_EQ(applyToExtents(Kind::Div, 7, 0), 0);
+  EXPECT_EQ(DimExpr::apply(Kind::Div, num(INT64_MIN), num(-1)), num(INT64_MIN));
 }
 
 TEST(Dim, TextUsesTheUsersNames) {
   EXPECT_EQ(DimExpr::add(DimExpr::mul(num(3), var(0)), num(1)).text(kNames), "3*N + 1");
   EXPECT_EQ(DimExpr::apply(Kind::CeilDiv, var(1), num(32)).text(kNames), "ceil_div(M, 32)");
-  EXPECT_EQ(DimExpr::apply(Kind::FloorDiv, var(0), num(2)).text(kNames), "N / 2");
+  EXPECT_EQ(DimExpr::apply(Kind::Div, var(0), num(2)).text(kNames), "N / 2");
   EXPECT_EQ(num(0).text(kNames), "0");
 }
 
@@ -59,8 +66,11 @@ TEST(Dim, NormalFormKeepsTheValueOfRandomExpressions) {
         if (std::abs(va * vb) < 100000)
           pool.emplace_back(DimExpr::mul(a, b), va * vb);
         break;
-      case 3: pool.emplace_back(DimExpr::apply(Kind::FloorDiv, a, num(4)), floorDiv(va, 4)); break;
-      case 4: pool.emplace_back(DimExpr::apply(Kind::CeilDiv, a, num(4)), -floorDiv(-va, 4)); break;
+      case 3: pool.emplace_back(DimExpr::apply(Kind::Div, a, num(4)), va / 4); break;
+      case 4:
+        pool.emplace_back(DimExpr::apply(Kind::CeilDiv, a, num(4)),
+                          static_cast<int64_t>(std::ceil(static_cast<double>(va) / 4)));
+        break;
       default: pool.emplace_back(DimExpr::apply(Kind::Max, a, b), std::max(va, vb)); break;
       }
     }

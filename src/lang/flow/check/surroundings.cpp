@@ -31,7 +31,7 @@ std::vector<Condition> conditionsAt(const Graph& graph, const Structure& structu
 
 static std::optional<Op> operatorOf(DimAtom::Kind kind) {
   switch (kind) {
-  case DimAtom::Kind::FloorDiv: return Op::Div;
+  case DimAtom::Kind::Div: return Op::Div;
   case DimAtom::Kind::CeilDiv: return Op::CeilDiv;
   case DimAtom::Kind::Mod: return Op::Rem;
   case DimAtom::Kind::Min: return Op::Min;

@@ -44,7 +44,7 @@ ValueId Lowering::dimensionAtom(const DimAtom& atom) {
   const ValueId lhs = dimension(atom.operands[0]), rhs = dimension(atom.operands[1]);
   const auto made = [&](Op op) { return values().op(op, kUsize, lhs, rhs); };
   switch (atom.kind) {
-  case DimAtom::Kind::FloorDiv: return made(Op::Div);
+  case DimAtom::Kind::Div: return made(Op::Div);
   case DimAtom::Kind::CeilDiv: return made(Op::CeilDiv);
   case DimAtom::Kind::Mod: return made(Op::Rem);
   case DimAtom::Kind::Min: return made(Op::Min);

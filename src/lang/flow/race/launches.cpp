@@ -12,26 +12,13 @@ namespace {
 
 using Dims = std::vector<std::optional<int64_t>>;
 
-std::optional<int64_t> combine(DimAtom::Kind kind, int64_t a, int64_t b) {
-  switch (kind) {
-  case DimAtom::Kind::FloorDiv: return b == 0 ? 0 : a / b;
-  case DimAtom::Kind::CeilDiv: return b == 0 ? 0 : (a + b - 1) / b;
-  case DimAtom::Kind::Mod: return b == 0 ? 0 : a % b;
-  case DimAtom::Kind::Min: return std::min(a, b);
-  case DimAtom::Kind::Max: return std::max(a, b);
-  case DimAtom::Kind::Variable:
-  case DimAtom::Kind::Opaque: break;
-  }
-  return std::nullopt;
-}
-
 std::optional<int64_t> evaluateAtom(const DimAtom& atom, const Dims& dims) {
   if (atom.kind == DimAtom::Kind::Variable)
     return atom.id < dims.size() ? dims[atom.id] : std::nullopt;
   if (atom.kind == DimAtom::Kind::Opaque)
     return std::nullopt;
   const auto a = evaluateDim(atom.operands[0], dims), b = evaluateDim(atom.operands[1], dims);
-  return a && b ? combine(atom.kind, *a, *b) : std::nullopt;
+  return a && b ? std::optional(applyToExtents(atom.kind, *a, *b)) : std::nullopt;
 }
 
 bool satisfies(const Function& kernel, const Dims& dims) {
@@ -82,7 +69,7 @@ bool place(const Function& kernel, const BlockShape& shape, SampleLaunch& launch
                  : 1;
     else if (spec.gridKind == GridKind::Domain && axis < spec.domain.size()) {
       const auto extent = evaluateDim(spec.domain[axis], launch.dims);
-      size = extent ? combine(DimAtom::Kind::CeilDiv, *extent, launch.block[axis]) : std::nullopt;
+      size = extent ? std::optional(applyToExtents(DimAtom::Kind::CeilDiv, *extent, launch.block[axis])) : std::nullopt;
     } else if (spec.gridKind == GridKind::Explicit && axis == 0)
       size = 2;  // given at the call
     if (!size || *size < 1 || *size > 64)
@@ -111,7 +98,7 @@ std::optional<int64_t> evaluateSize(const Expr& expr, const Dims& dims) {
     return std::nullopt;
   if (expr.kind == ExprKind::Builtin)
     switch (expr.builtin) {
-    case Builtin::CeilDiv: return combine(DimAtom::Kind::CeilDiv, *a, *b);
+    case Builtin::CeilDiv: return applyToExtents(DimAtom::Kind::CeilDiv, *a, *b);
     case Builtin::Min: return std::min(*a, *b);
     case Builtin::Max: return std::max(*a, *b);
     default: return std::nullopt;
@@ -121,8 +108,8 @@ std::optional<int64_t> evaluateSize(const Expr& expr, const Dims& dims) {
     case BinaryOp::Add: return *a + *b;
     case BinaryOp::Sub: return *a - *b;
     case BinaryOp::Mul: return *a * *b;
-    case BinaryOp::Div: return combine(DimAtom::Kind::FloorDiv, *a, *b);
-    case BinaryOp::Rem: return combine(DimAtom::Kind::Mod, *a, *b);
+    case BinaryOp::Div: return applyToExtents(DimAtom::Kind::Div, *a, *b);
+    case BinaryOp::Rem: return applyToExtents(DimAtom::Kind::Mod, *a, *b);
     default: return std::nullopt;
     }
   return std::nullopt;

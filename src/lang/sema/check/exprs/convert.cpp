@@ -333,6 +333,10 @@ static Expr* convertTensor(BodyState& body, Expr* expr, Type from, Type to, Site
       builder.label(body.assignedTo->range, base::concat("declared here as `", text(body, body.assignedTo->type), "`"));
     else if (because.isValid() && because.file == expr->range.file && !becauseText.empty())
       builder.label(because, std::string(becauseText));
+    if (inKernel(body) && from->rank() == to->rank() &&
+        (shapeText(body, from) + shapeText(body, to)).find('_') != std::string::npos)
+      builder.help("an extent `_` is computed while the kernel runs: both sides need the same variable for it, as in "
+                   "`y[0..n] = x[0..n]`");
     builder.emit();
     return errorExpr(body, expr->range);
   }

@@ -103,7 +103,7 @@ static std::optional<DimExpr> resolveDim(BodyState& body, const syn::Expr* expr,
     case syn::BinaryOp::Add: return DimExpr::add(*lhs, *rhs);
     case syn::BinaryOp::Sub: return DimExpr::sub(*lhs, *rhs);
     case syn::BinaryOp::Mul: return DimExpr::mul(*lhs, *rhs);
-    case syn::BinaryOp::Div: return DimExpr::apply(DimAtom::Kind::FloorDiv, *lhs, *rhs);
+    case syn::BinaryOp::Div: return DimExpr::apply(DimAtom::Kind::Div, *lhs, *rhs);
     case syn::BinaryOp::Rem: return DimExpr::apply(DimAtom::Kind::Mod, *lhs, *rhs);
     default:
       if (auto constant = constantDim(body, binary->op, *lhs, *rhs))

@@ -4,6 +4,7 @@
 #include "lang/sema/check/session.h"
 
 #include "base/text.h"
+#include "lang/sema/integers.h"
 
 #include <algorithm>
 
@@ -13,7 +14,7 @@ DimEqual dimEqual(const BodyState& body, const DimExpr& a, const DimExpr& b) {
   const DimExpr difference = DimExpr::sub(a, b);
   if (auto constant = difference.asConstant())
     return *constant == 0 ? DimEqual::Yes : DimEqual::No;
-  return difference.hasOpaque() || !inKernel(body) ? DimEqual::Unknown : DimEqual::No;
+  return inKernel(body) ? DimEqual::No : DimEqual::Unknown;
 }
 
 bool sameShape(const BodyState& body, Type a, Type b) {
@@ -52,6 +53,11 @@ Type withElem(BodyState& body, Type type, Type elem) {
   return type->isTensor() ? body.types.tensorValue(elem, type->shape) : elem;
 }
 
+/// Extents of kernels are taken for less than 2^31: a cast to 8 or 16 bits may change one.
+static bool keepsExtent(const BodyState& body, Scalar from, Scalar to) {
+  return bitWidth(from) <= bitWidth(to) || (inKernel(body) && bitWidth(to) >= 32);
+}
+
 DimExpr dimOf(BodyState& body, const Expr* expr) {
   switch (expr->kind) {
   case ExprKind::Int: return DimExpr::constant(static_cast<int64_t>(expr->intValue));
@@ -59,7 +65,7 @@ DimExpr dimOf(BodyState& body, const Expr* expr) {
   case ExprKind::Cast: {
     const Type from = expr->args[0]->type;
     const bool isInt = from->kind == TypeKind::Scalar && isInteger(from->scalar);
-    if (isInt && (inKernel(body) || bitWidth(from->scalar) <= bitWidth(expr->type->scalar)))
+    if (isInt && keepsExtent(body, from->scalar, expr->type->scalar))
       return dimOf(body, expr->args[0]);
     break;
   }
@@ -73,16 +79,17 @@ DimExpr dimOf(BodyState& body, const Expr* expr) {
     return ownExtent(body, expr->variable);
   }
   case ExprKind::Binary: {
-    // Narrow numbers of the running program may wrap.
-    const bool isWide = inKernel(body) || (expr->type->kind == TypeKind::Scalar && bitWidth(expr->type->scalar) >= 32);
-    if (expr->binaryOp > BinaryOp::Rem || !isWide)
+    // Narrow numbers may wrap, and so do constants.
+    if (expr->binaryOp > BinaryOp::Rem || expr->type->kind != TypeKind::Scalar || bitWidth(expr->type->scalar) < 32)
       break;
     const DimExpr lhs = dimOf(body, expr->args[0]), rhs = dimOf(body, expr->args[1]);
+    if (const auto a = lhs.asConstant(), b = rhs.asConstant(); a && b && isInteger(expr->type->scalar))
+      return DimExpr::constant(static_cast<int64_t>(integerBinary(expr->binaryOp, expr->type->scalar, *a, *b).value));
     switch (expr->binaryOp) {
     case BinaryOp::Add: return DimExpr::add(lhs, rhs);
     case BinaryOp::Sub: return DimExpr::sub(lhs, rhs);
     case BinaryOp::Mul: return DimExpr::mul(lhs, rhs);
-    case BinaryOp::Div: return DimExpr::apply(DimAtom::Kind::FloorDiv, lhs, rhs);
+    case BinaryOp::Div: return DimExpr::apply(DimAtom::Kind::Div, lhs, rhs);
     default: return DimExpr::apply(DimAtom::Kind::Mod, lhs, rhs);
     }
   }
