@@ -85,8 +85,12 @@ Lane LaneMath::extended(const Lane& narrow, Value* vector, bool isSigned) {
 }
 
 Lane LaneMath::add(const Lane& a, const Lane& b) {
-  if (a.kind == Lane::Kind::Varying || b.kind == Lane::Kind::Varying)
-    return combined(ir_.CreateAdd(vector(a), vector(b)), a, b, [&](const Lane& x, const Lane& y) { return add(x, y); });
+  if (a.kind == Lane::Kind::Varying || b.kind == Lane::Kind::Varying) {
+    Lane sum =
+        combined(ir_.CreateAdd(vector(a), vector(b)), a, b, [&](const Lane& x, const Lane& y) { return add(x, y); });
+    sum.places = sumOfPlaces(a, b);
+    return sum;
+  }
   return makeAffine(ir_.CreateAdd(a.value, b.value), ir_.CreateAdd(strideOf(a), strideOf(b)));
 }
 
@@ -107,9 +111,78 @@ Lane LaneMath::mul(const Lane& a, const Lane& b) {
   Value* vectors = ir_.CreateMul(vector(a), vector(b));
   if (!hasVarying)
     return Lane::varying(vectors);
-  return combined(vectors, a, b, [&](const Lane& x, const Lane& y) {
+  Lane product = combined(vectors, a, b, [&](const Lane& x, const Lane& y) {
     return x.isUniform() || y.isUniform() ? mul(x, y) : Lane::varying(vectors);
   });
+  product.places = b.isUniform() ? timesPlaces(a, b) : timesPlaces(b, a);
+  return product;
+}
+
+//===-- places ------------------------------------------------------------------------------------------------===//
+
+static bool isZero(Value* value) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+  return constant && constant->isNullValue();
+}
+
+std::optional<Lane::Places> LaneMath::places(const Lane& lane) {
+  if (width_ == 1 || !lane.value->getType()->getScalarType()->isIntegerTy(64))
+    return std::nullopt;
+  if (lane.places)
+    return lane.places;
+  Value* zero = ir_.getInt64(0);
+  auto constant = [&](Value* vector) { return llvm::cast<llvm::Constant>(vector); };
+  if (lane.isUniform())
+    return Lane::Places{.origin = lane.value, .columns = constant(splat(ir_, zero, width_))};
+  if (std::optional<int64_t> stride = lane.constantStride())
+    return Lane::Places{.origin = lane.value,
+                        .columns =
+                            constant(ir_.CreateMul(iota(ir_.getInt64Ty()), splat(ir_, ir_.getInt64(*stride), width_)))};
+  auto* lanes = llvm::dyn_cast<llvm::Constant>(lane.value);
+  if (!lane.value->getType()->isVectorTy() || !lanes || lanes->containsUndefOrPoisonElement())
+    return std::nullopt;
+  return Lane::Places{.origin = zero, .columns = lanes};
+}
+
+Value* LaneMath::vector(const Lane::Places& places) {
+  Value* result = ir_.CreateAdd(splat(ir_, places.origin, width_), places.columns);
+  return places.pitch ? ir_.CreateAdd(result, ir_.CreateMul(splat(ir_, places.pitch, width_), places.rows)) : result;
+}
+
+std::optional<Lane::Places> LaneMath::sumOfPlaces(const Lane& a, const Lane& b) {
+  std::optional<Lane::Places> x = places(a), y = places(b);
+  if (!x || !y || (x->pitch && y->pitch && x->pitch != y->pitch))
+    return std::nullopt;
+  Lane::Places sum{.origin = isZero(x->origin)   ? y->origin
+                             : isZero(y->origin) ? x->origin
+                                                 : ir_.CreateAdd(x->origin, y->origin),
+                   .pitch = x->pitch ? x->pitch : y->pitch,
+                   .columns = llvm::cast<llvm::Constant>(ir_.CreateAdd(x->columns, y->columns))};
+  if (sum.pitch)
+    sum.rows = !x->rows ? y->rows : !y->rows ? x->rows : llvm::cast<llvm::Constant>(ir_.CreateAdd(x->rows, y->rows));
+  return sum;
+}
+
+/// A product by a number that the launch knows makes rows of columns.
+std::optional<Lane::Places> LaneMath::timesPlaces(const Lane& a, const Lane& b) {
+  if (!b.isUniform())
+    return std::nullopt;
+  std::optional<Lane::Places> x = places(a);
+  const bool isConstant = constantOf(b.value).has_value();
+  if (!x || (!isConstant && x->pitch && !x->columns->isNullValue()))
+    return std::nullopt;
+  Lane::Places product = *x;
+  product.origin = isZero(x->origin) ? x->origin : ir_.CreateMul(x->origin, b.value);
+  if (x->pitch)
+    product.pitch = ir_.CreateMul(x->pitch, b.value);
+  if (isConstant) {
+    product.columns = llvm::cast<llvm::Constant>(ir_.CreateMul(x->columns, splat(ir_, b.value, width_)));
+  } else if (!x->pitch) {
+    product.pitch = b.value;
+    product.rows = x->columns;
+    product.columns = llvm::cast<llvm::Constant>(llvm::Constant::getNullValue(x->columns->getType()));
+  }
+  return product;
 }
 
 Value* LaneMath::andMask(Value* a, Value* b) {

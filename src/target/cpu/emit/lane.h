@@ -23,6 +23,13 @@ struct Lane {
   /// may have wrapped between two lanes.
   llvm::Value* isSpaced = nullptr;
   llvm::Value *first = nullptr, *step = nullptr;
+  /// Lane l has `origin + pitch * rows[l] + columns[l]`: places that the lanes take in a matrix.
+  struct Places {
+    llvm::Value *origin = nullptr, *pitch = nullptr;     ///< i64; pitch null: there are no rows
+    llvm::Constant *rows = nullptr, *columns = nullptr;  ///< <W x i64>
+  };
+  /// Varying i64 only.
+  std::optional<Places> places = std::nullopt;
 
   static Lane uniform(llvm::Value* value) { return {.kind = Kind::Uniform, .value = value}; }
   static Lane affine(llvm::Value* base, llvm::Value* stride) {
@@ -34,6 +41,8 @@ struct Lane {
   /// What it is where `isSpaced`; uniform and affine values as they are.
   Lane spaced() const;
   bool mayBeSpaced() const { return kind != Kind::Varying || isSpaced; }
+  /// Sums and products by uniform values keep something of what is known beside the vector.
+  bool isTracked() const { return mayBeSpaced() || places || llvm::isa<llvm::Constant>(value); }
   bool isUniform() const { return kind == Kind::Uniform; }
   bool isAffine() const { return kind == Kind::Affine; }
   /// Lanes differ by this constant: 0 for uniform values, nothing for varying ones and unknown strides.
@@ -58,6 +67,10 @@ public:
   Lane add(const Lane& a, const Lane& b);
   Lane sub(const Lane& a, const Lane& b);
   Lane mul(const Lane& a, const Lane& b);
+  /// Nothing: the lanes are no constants, nor sums and products of constants and uniform values.
+  std::optional<Lane::Places> places(const Lane& lane);
+  /// The vector of these.
+  llvm::Value* vector(const Lane::Places& places);
   /// `vector`: the extended lanes of an affine `narrow`.
   Lane extended(const Lane& narrow, llvm::Value* vector, bool isSigned);
 
@@ -74,6 +87,8 @@ public:
   llvm::Value* provesAll(llvm::CmpInst::Predicate predicate, const Lane& a, const Lane& b);
 
 private:
+  std::optional<Lane::Places> sumOfPlaces(const Lane& a, const Lane& b);
+  std::optional<Lane::Places> timesPlaces(const Lane& a, const Lane& b);
   Lane combined(llvm::Value* vector, const Lane& a, const Lane& b,
                 llvm::function_ref<Lane(const Lane&, const Lane&)> combine);
 

@@ -175,6 +175,21 @@ std::optional<Lane> RegionEmitter::extended(mlir::Operation* op, const Lane& nar
   return math_.extended(narrow, isSigned ? ir_.CreateSExt(lanes, wide) : ir_.CreateZExt(lanes, wide), isSigned);
 }
 
+/// The number of a thread within its warp, or within a part of it: warps begin at multiples of their width.
+std::optional<Lane> RegionEmitter::laneNumber(mlir::Operation* op, llvm::ArrayRef<Lane> in) {
+  mlir::Block& block = region_.getBody().front();
+  const mlir::Value number = op->getOperand(0);
+  const bool isFromWarp = number == block.getArgument(3) || (shape_.rows && number == block.getArgument(0));
+  auto* divisor = in[1].isUniform() ? llvm::dyn_cast<llvm::ConstantInt>(in[1].value) : nullptr;
+  if (!isFromWarp || section_.op || !in[0].isAffine() || !divisor || divisor->isZero() ||
+      shape_.width % divisor->getZExtValue() != 0)
+    return std::nullopt;
+  llvm::Type* type = in[0].value->getType();
+  if (divisor->equalsInt(shape_.width))
+    return Lane::affine(llvm::ConstantInt::get(type, 0), llvm::ConstantInt::get(type, 1));
+  return Lane::varying(ir_.CreateURem(math_.iota(type), splat(ir_, divisor, shape_.width)));
+}
+
 /// Integer arithmetic that keeps lanes affine.
 std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation* op, llvm::ArrayRef<Lane> in) {
   auto cast = [&](auto resize) -> std::optional<Lane> {
@@ -186,19 +201,20 @@ std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation* op, llvm::ArrayRe
   auto truncate = [&](Value* value, llvm::Type* to) { return ir_.CreateTrunc(value, to); };
   return llvm::TypeSwitch<mlir::Operation*, std::optional<Lane>>(op)
       .Case([&](arith::AddIOp) {
-        return in[0].mayBeSpaced() && in[1].mayBeSpaced() ? std::optional(math_.add(in[0], in[1])) : std::nullopt;
+        return in[0].isTracked() && in[1].isTracked() ? std::optional(math_.add(in[0], in[1])) : std::nullopt;
       })
       .Case([&](arith::SubIOp) {
         return in[0].mayBeSpaced() && in[1].mayBeSpaced() ? std::optional(math_.sub(in[0], in[1])) : std::nullopt;
       })
       .Case([&](arith::MulIOp) -> std::optional<Lane> {
-        if (in[0].mayBeSpaced() && in[1].mayBeSpaced() && (in[0].isUniform() || in[1].isUniform()))
+        if (in[0].isTracked() && in[1].isTracked() && (in[0].isUniform() || in[1].isUniform()))
           return math_.mul(in[0], in[1]);
         return std::nullopt;
       })
+      .Case([&](arith::RemUIOp) -> std::optional<Lane> { return laneNumber(op, in); })
       .Case<arith::IndexCastOp, arith::IndexCastUIOp>([&](auto) -> std::optional<Lane> {
         llvm::Type* to = valueType(e_.context(), op->getResult(0).getType());
-        if (in[0].isSpaced && in[0].value->getType()->getScalarType() == to)
+        if ((in[0].isSpaced || in[0].places) && in[0].value->getType()->getScalarType() == to)
           return in[0];
         auto narrowed = cast(truncate);
         return narrowed || !in[0].isAffine() ? narrowed : extended(op, in[0], llvm::isa<arith::IndexCastOp>(op));

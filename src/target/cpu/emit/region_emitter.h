@@ -68,6 +68,7 @@ private:
   void emitYield(ir::YieldOp op);
   void emitArith(mlir::Operation* op);
   std::optional<Lane> extended(mlir::Operation* op, const Lane& narrow, bool isSigned);
+  std::optional<Lane> laneNumber(mlir::Operation* op, llvm::ArrayRef<Lane> operands);
   std::optional<Lane> emitAffine(mlir::Operation* op, llvm::ArrayRef<Lane> operands);
   void emitAssert(ir::AssertOp op);
   void emitPrint(ir::PrintOp op);
@@ -165,6 +166,16 @@ private:
   llvm::Value* gatherInTurn(const Access& access, llvm::Value* mask);
   void scatter(const Access& access, llvm::Value* stored, llvm::Value* mask);
   llvm::Value* lanePointer(const Access& access, unsigned lane);
+
+  // region_places.cpp
+  /// What the lanes read of one row.
+  struct RowPart {
+    int64_t row = 0, first = 0, last = 0;  ///< columns first … last
+  };
+  std::optional<llvm::SmallVector<RowPart>> rowParts(const Access& access);
+  bool provePlaces(const Access& access, llvm::Value*& proof);
+  llvm::Value* loadParts(const Access& access, llvm::ArrayRef<RowPart> parts);
+  std::optional<Lane> loadPlaces(const Access& access);
 
   // region_streaming.cpp
   void prefetchNextBlock(const Access& access);

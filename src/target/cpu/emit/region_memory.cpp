@@ -247,6 +247,8 @@ Value* RegionEmitter::spaced(const Access& access, Access& inOrder, Access& apar
 }
 
 Lane RegionEmitter::load(const Access& access) {
+  if (std::optional<Lane> ofParts = loadPlaces(access))
+    return *ofParts;
   Access inOrder, apart;
   if (Value* holds = spaced(access, inOrder, apart)) {
     Values loaded = emit::emitIf(
