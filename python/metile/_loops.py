@@ -134,8 +134,8 @@ class tile_range:
             rebound |= again
         trace.open_loops.pop()
         results = {key: (total, total + steps.get(key, 0) if key in shifted else after[key]) for key, total in sums.items()}
-        results.update(self._escaping(before, after, counter, head, place))
         trace.use_lanes(*(value for _, value in results.values()))
+        results.update(self._escaping(before, after, counter, head, place))  # which have lanes where something uses them
         for key, (symbol, value) in results.items():
             shape = getattr(value, "tile_shape", None)
             if symbol.tile_shape and shape and any(extent not in (1, whole) for extent, whole in zip(shape, symbol.tile_shape)):

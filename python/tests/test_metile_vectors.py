@@ -131,6 +131,48 @@ def test_reductions_keep_their_axis_when_asked(keep, random):
     close(out, e / e.sum(1, keepdims=True))
 
 
+@metile.kernel
+def distances(X, Y, Out, M, N, D, BM: metile.constexpr, BN: metile.constexpr):
+    i, j, total = metile.arange(0, BM), metile.arange(0, BN), metile.zeros((BM, BN))
+    for d in metile.tile_range(0, D):
+        x, y = metile.load(X + i * D + d, mask=i < M, other=0.0), metile.load(Y + j * D + d, mask=j < N, other=0.0)
+        step = x[:, None] - y[None, :]
+        total += step * step
+    metile.store(Out + i[:, None] * N + j[None, :], total, mask=(i[:, None] < M) & (j[None, :] < N))
+
+
+def test_a_loop_names_vectors_of_several_extents(random):
+    m, n, d = int(random.integers(1, 9)), int(random.integers(1, 17)), 5
+    x, y, out = random.random((m, d), dtype=np.float32), random.random((n, d), dtype=np.float32), poisoned(m, n)
+    distances[(1,)](x, y, out, m, n, d, BM=8, BN=16)
+    close(out, ((x[:, None] - y[None]) ** 2).sum(-1))
+
+
+@metile.kernel
+def keys_and_values(Q, K, V, G, DK, DV, T, scale, D: metile.constexpr, BM: metile.constexpr, BN: metile.constexpr):
+    n, d = metile.program_id(0) * BN + metile.arange(0, BN), metile.arange(0, D)
+    place, inside = n[:, None] * D + d[None, :], n[:, None] < T
+    k, v = metile.load(K + place, mask=inside, other=0.0), metile.load(V + place, mask=inside, other=0.0)
+    dk, dv, zeros = metile.zeros((BN, D)), metile.zeros((BN, D)), metile.zeros((BM, BN))
+    for m in metile.tile_range(0, T, BM):
+        q, g = metile.tile_load(Q, m, 0, D, (BM, D)), metile.tile_load(G, m, 0, D, (BM, D))
+        p = metile.where((m + metile.arange(0, BM))[:, None] < T, metile.exp(metile.dot(q, k.T, zeros) * scale), 0.0)
+        dv = metile.dot(p.T, g, dv)
+        dk = metile.dot((p * metile.dot(g, v.T, zeros)).T, q, dk)
+    metile.store(DK + place, dk, mask=inside)
+    metile.store(DV + place, dv, mask=inside)
+
+
+def test_two_sums_of_products_share_an_operand(random):
+    t = int(random.integers(20, 40))
+    q, k, v, g = random.standard_normal((4, t, 16), dtype=np.float32)
+    dk, dv = poisoned(t, 16), poisoned(t, 16)
+    keys_and_values[(metile.cdiv(t, 16),)](q, k, v, g, dk, dv, t, 0.25, D=16, BM=8, BN=16)
+    p = np.exp(q @ k.T * 0.25)
+    np.testing.assert_allclose(dv, p.T @ g, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(dk, (p * (g @ v.T)).T @ q, rtol=1e-3, atol=1e-3)
+
+
 WRONG = {
     "lanes beside a tile": (lambda i: metile.zeros((16, 16)) + i, TypeError, "make it a row or a column"),
     "other extents": (lambda i: metile.sum(metile.zeros((8, 16)), axis=1) + i, ValueError, "16 lanes beside a tile of .8, 1."),

@@ -112,6 +112,51 @@ TEST(Dot, StoredAndConsumed) {
   }
 }
 
+/// Two sums that a loop carries, whose products share an operand that is computed once.
+TEST(Dot, CarriedSumsOfProductsThatShareAnOperand) {
+  const char* const view = "!vx.view<16x16xf32, global>";
+  const char* const body = R"(
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %zeros = arith.constant dense<0.0> : tensor<16x16xf32>
+  %x = vx.tile_load %a[%c0, %c0] inbounds : VIEW -> tensor<16x16xf32>
+  %y = vx.tile_load %b[%c0, %c0] inbounds : VIEW -> tensor<16x16xf32>
+  %r:2 = scf.for %i = %c0 to %c3 step %c1 iter_args(%p = %zeros, %q = %zeros) -> (tensor<16x16xf32>, tensor<16x16xf32>) {
+    %d = vx.dot %x, %y, %zeros : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    %e = math.exp %d : tensor<16x16xf32>
+    %p2 = vx.dot %e, %x, %p : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    %m = arith.mulf %e, %x : tensor<16x16xf32>
+    %q2 = vx.dot %m, %y, %q : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    scf.yield %p2, %q2 : tensor<16x16xf32>, tensor<16x16xf32>
+  }
+  vx.tile_store %r#0, %o[%c0, %c0] inbounds : tensor<16x16xf32>, VIEW
+  vx.tile_store %r#1, %s[%c0, %c0] inbounds : tensor<16x16xf32>, VIEW
+)";
+  std::string text = body;
+  for (size_t at; (at = text.find("VIEW")) != std::string::npos;)
+    text.replace(at, 4, view);
+  TensorKernel kernel({{"a", "16x16xf32"}, {"b", "16x16xf32"}, {"o", "16x16xf32", true}, {"s", "16x16xf32", true}},
+                      text);
+  const Sizes s{16, 16, 16};
+  std::vector<float> a = randomFloats(256, 0.3f), b = randomFloats(256, 0.3f), out(272, kDotPoison),
+                     second(272, kDotPoison);
+  ASSERT_EQ(kernel.run({Arg::tensor(a, {16, 16}), Arg::tensor(b, {16, 16}), Arg::tensor(out, {16, 16}),
+                        Arg::tensor(second, {16, 16})}),
+            0u);
+  std::vector<float> e, m;
+  for (double sum : product(a, b, s)) {
+    e.push_back(static_cast<float>(std::exp(sum)));
+    m.push_back(e.back() * a[m.size()]);
+  }
+  std::vector<double> expected = product(e, a, s), expectedSecond = product(m, b, s);
+  for (std::vector<double>* sums : {&expected, &expectedSecond})
+    for (double& sum : *sums)
+      sum *= 3;
+  check(out, expected, s, 1e-3);
+  check(second, expectedSecond, s, 1e-3);
+}
+
 TEST(Dot, TransposedBiasAndActivation) {
   TensorKernel kernel({{"a", "?x?xf32"}, {"b", "?x?xf32"}, {"v", "?xf32"}, {"o", "?x?xf32", true}}, kOperands + R"(
   %bt = vx.tile_load %b[%c0, %c0] sizes(%n, %k) inbounds : !vx.view<?x?xf32, global> -> tensor<?x?xf32>

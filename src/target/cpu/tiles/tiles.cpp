@@ -276,7 +276,7 @@ void Tiles::evaluateInto(mlir::Value tile, const TileBuffer& destination) {
   mlir::Operation* op = tile.getDefiningOp();
   Root root{tile, placeOf(e_, destination), nullptr};
   if (group().readsOwnSink(root)) {
-    emit::ScratchScope scope(*e_.scratch);
+    // Lives as long as the tiles that the evaluation puts into memory behind it: later ones read these, too.
     TileBuffer temporary = e_.allocateFor(op, tile);
     root.sink = placeOf(e_, temporary);
     if (auto scan = mlir::dyn_cast<ir::ScanOp>(op))
