@@ -80,6 +80,28 @@ kernel saxpy(a: f32, x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) {
     assert "fma.rn.f32" in entry
 
 
+def test_a_threads_neighbouring_loads_are_one_access(vortex, tmp_path):
+    text = """@launch(grid = [ceil_div(N, 1024)], block = 128)
+kernel sums(x: &Tensor<bf16, [N]>, y: &mut Tensor<f32, [M]>) {
+    var sum = 0.0
+    @unroll for e in 0..8 {
+        sum += x[thread.global_id * 8 + e] as f32
+    }
+    y[thread.global_id] = sum
+}
+"""
+    entries = {re.search(r"vx_sums_main(\w*)", entry)[1]: entry for entry in ptx(vortex, tmp_path, text).split(".visible .entry")[1:]}
+    assert sorted(entries) == ["", "_general", "_wide"]
+    assert len(re.findall(r"ld\.global\S*\.v4", entries["_wide"])) == 1 and not re.search(r"ld\.global\S*16", entries["_wide"])
+    assert len(re.findall(r"ld\.global\S*16", entries[""])) == 8
+
+
+def test_rows_to_bytes_are_converted_and_packed_by_pairs(vortex, tmp_path):
+    code = ptx(vortex, tmp_path, "kernel bytes(x: &Tensor<f32, [N]>) -> Tensor<i8, [N]> {\n    return round(x * 3.0) as i8\n}\n")
+    assert "cvt.pack.sat.s8.s32.b32" in code
+    assert "cvt.rzi.f32.f32" not in code  # the conversion rounds toward zero itself
+
+
 def test_staged_copies_are_asynchronous(vortex, tmp_path):
     code = vortex("build", "examples/memory_model/pipelined_matmul.vx", "--target", "sm_90", "--emit", "asm").stdout
     assert "cp.async" in code and "cp.async.commit_group" in code and "cp.async.wait_group" in code

@@ -103,6 +103,7 @@ static bool hasThreads(ir::KernelOp phase) {
 vxt::KernelOp Lowering::run() {
   joinNeighbours(phase);
   unrollStreams(phase);
+  wideLoads_ = findWideLoads(phase);
   chooseThreads();
   if (!state.error.empty())
     return nullptr;
@@ -212,6 +213,8 @@ void Lowering::lowerArguments() {
       view.strides[rank - 1] = constant(pitch);
     view.alignedRows = pitch == 1 && (isAligned || hasAlignedRows(phase, argument.getArgNumber()));
     view.alignment = view.alignedRows ? 16 : 0;
+    view.wholeRows = rank > 0 && isWholeRow(view, assumptions_.wholeRows.contains(argument.getArgNumber()) ||
+                                                      hasAlignedRows(phase, argument.getArgNumber()));
     slot += 1 + 2 * rank;
     setView(argument, std::move(view));
   }

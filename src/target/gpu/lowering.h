@@ -15,6 +15,7 @@
 #include "target/gpu/shared_memory.h"
 #include "target/gpu/tile_lowering.h"
 #include "target/gpu/view.h"
+#include "target/gpu/wide_loads.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/Twine.h>
@@ -41,11 +42,14 @@ struct ModuleState {
 struct Assumptions {
   bool unitStrides = false;  ///< innermost strides are innermostStride(): one, but for fields of structs
   bool alignedRows = false;  ///< data pointers and all other strides are multiples of 16 bytes; implies unitStrides
-  std::set<unsigned> aligned = {};  ///< arguments of which both hold in any case
+  std::set<unsigned> aligned = {};    ///< arguments of which both hold in any case
+  std::set<unsigned> wholeRows = {};  ///< of these, too, and the last extent is a multiple of 16 bytes
   bool longRows =
       false;  ///< rows are too long for the registers of a block and for the shared memory of several: blocks have more threads
 
-  bool alignsRows(unsigned argument) const { return alignedRows || aligned.contains(argument); }
+  bool alignsRows(unsigned argument) const {
+    return alignedRows || aligned.contains(argument) || wholeRows.contains(argument);
+  }
 };
 
 /// Temporaries with rows of whole 16 bytes, whatever the launch.
@@ -64,6 +68,8 @@ public:
   /// After `run`: arguments that would be read in another way if their rows were known to be aligned.
   const std::set<unsigned>& betterAligned() const { return betterAligned_; }
   void addBetterAligned(unsigned argument) { betterAligned_.insert(argument); }
+  /// After `run`: arguments of which single threads would load neighbouring elements at once if their rows were whole.
+  const std::set<unsigned>& betterWhole() const { return betterWhole_; }
   /// After `run`: launches for which the version that assumes long rows is meant; null: none.
   ir::SizeAttr longRows() const { return longRows_; }
   void addLongRows(ir::SizeAttr when);
@@ -183,6 +189,7 @@ private:
   void lowerSubview(ir::SubviewOp op);
   void lowerMemory(mlir::Operation* op);
   void lowerLoad(ir::LoadOp op);
+  bool loadWide(ir::LoadOp first);
   void lowerStore(ir::StoreOp op);
   void lowerAtomic(mlir::Operation* op);
   Value emitAtomic(mlir::Operation* op, const Access& access);
@@ -210,6 +217,9 @@ private:
   std::string symbol_;
   Assumptions assumptions_;
   std::set<unsigned> betterAligned_;
+  std::set<unsigned> betterWhole_;
+  WideLoads wideLoads_;
+  llvm::DenseSet<mlir::Operation*> loadedWide_;  ///< by the load that stands first of theirs
   ir::SizeAttr longRows_;
   bool threadsAreFree_ = false;
   mlir::IRMapping values_;

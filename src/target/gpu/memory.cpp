@@ -5,6 +5,8 @@
 #include "target/interface/describe.h"
 
 #include <llvm/ADT/TypeSwitch.h>
+#include <mlir/Dialect/Vector/IR/VectorOps.h>
+#include <mlir/IR/Matchers.h>
 
 namespace vortex::target::gpu {
 
@@ -70,6 +72,12 @@ void Lowering::endLifetime(ir::AllocOp alloc) {
   shared_.free(root);
 }
 
+bool isWholeRow(const View& view, bool isKnown) {
+  llvm::APInt extent;
+  return isKnown || (mlir::matchPattern(view.extents.back(), mlir::m_ConstantInt(&extent)) &&
+                     extent.getSExtValue() * vxt::scalarBytes(view.elementType) % 16 == 0);
+}
+
 void Lowering::lowerSubview(ir::SubviewOp op) {
   const View source = view(op.getSource());
   View result = source;
@@ -95,6 +103,8 @@ void Lowering::lowerSubview(ir::SubviewOp op) {
   }
   result.base = base;
   result.alignedRows = keepsRows;
+  const bool hasLast = result.rank() > 0 && !llvm::is_contained(op.getDropped(), int64_t(source.rank()) - 1);
+  result.wholeRows = hasLast && isWholeRow(result, source.wholeRows && result.extents.back() == source.extents.back());
   result.alignment = keepsAlignment ? source.alignment : 0;
   setView(op.getResult(), std::move(result));
 }
@@ -119,7 +129,36 @@ Lowering::Access Lowering::access(mlir::Operation* op, Value viewValue, mlir::Va
   return result;
 }
 
+/// One access for `first` and the neighbours that come after it, where rows are known to be aligned. False: each is an access of its own.
+bool Lowering::loadWide(ir::LoadOp first) {
+  auto found = wideLoads_.find(first);
+  if (found == wideLoads_.end())
+    return false;
+  const WideLoad& wide = found->second;
+  const View& from = view(first.getView());
+  const int64_t bytes = wide.count * vxt::scalarBytes(from.elementType);
+  // The end of a row must not lie among the elements.
+  if (!from.alignedRows || from.alignment < bytes || (first.getGuarded() && !from.wholeRows)) {
+    if (auto root = mlir::dyn_cast<mlir::BlockArgument>(from.root); root && constantOf(from.strides.back()) == 1)
+      betterWhole_.insert(root.getArgNumber());
+    return false;
+  }
+  unsigned element = llvm::find_if(wide.loads, [&](const auto& each) { return each.first == first; })->second;
+  Access at = access(first, first.getView(), first.getIndices(), first.getMask(), first.getGuarded());
+  auto type = mlir::VectorType::get({wide.count}, from.elementType);
+  auto vector = b.create<vxt::LoadOp>(loc, type, at.pointer, sub(at.offset, constant(element)), at.condition, bytes,
+                                      from.readOnly ? vxt::Cache::ReadOnly : vxt::Cache::Default);
+  for (auto [load, number] : wide.loads) {
+    setScalar(load, b.create<mlir::vector::ExtractOp>(loc, vector, static_cast<int64_t>(number)));
+    if (load != first)
+      loadedWide_.insert(load);
+  }
+  return true;
+}
+
 void Lowering::lowerLoad(ir::LoadOp op) {
+  if (loadedWide_.contains(op) || (region_ && loadWide(op)))
+    return;
   Access at = access(op, op.getView(), op.getIndices(), op.getMask(), op.getGuarded());
   if (!region_)
     hazards_.read(at.view.root);

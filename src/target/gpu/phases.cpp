@@ -23,6 +23,15 @@ static bool hasTiles(ir::KernelOp phase) {
       .wasInterrupted();
 }
 
+static bool hasWideLoad(ir::vxt::KernelOp kernel) {
+  return kernel
+      .walk([](ir::vxt::LoadOp load) {
+        return mlir::isa<mlir::VectorType>(load.getType()) ? mlir::WalkResult::interrupt()
+                                                           : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static size::Expr both(size::Expr a, size::Expr b) { return a && b ? size::make(size::Op::And, a, b) : a ? a : b; }
 
 static size::Expr isMultipleOf16(size::Expr value) {
@@ -50,6 +59,8 @@ static size::Expr conditionFor(ir::KernelOp phase, const artifact::Kernel& kerne
     all = both(all, isMultipleOf16(arena.address(number)));
     for (unsigned dim = 0; dim + 1 < rank; ++dim)
       all = both(all, isMultipleOf16(size::make(size::Op::Mul, arena.stride(number, dim), view.elementBytes())));
+    if (assumptions.wholeRows.contains(number))
+      all = both(all, isMultipleOf16(size::make(size::Op::Mul, arena.dim(number, rank - 1), view.elementBytes())));
   }
   return all;
 }
@@ -69,7 +80,7 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
   auto argumentOf = [&](unsigned slot) {
     return ir::argumentOfSlot(phase.getContext(), phase.getArgumentTypes(), slot);
   };
-  std::set<unsigned> betterAligned;
+  std::set<unsigned> betterAligned, betterWhole;
   ir::SizeAttr longRows;
   auto lower = [&](const std::string& name, const Assumptions& assumptions) -> ir::vxt::KernelOp {
     Lowering lowering(state, phase, name, assumptions);
@@ -87,7 +98,7 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
     if (assumptions.longRows)
       bytes = size::make(size::Op::Select, longRows.getExpr(), bytes, arena.constant(0));
     else
-      betterAligned = lowering.betterAligned();
+      betterAligned = lowering.betterAligned(), betterWhole = lowering.betterWhole();
     if (!threads || assumptions.longRows)
       threads = threads ? size::make(size::Op::Select, longRows.getExpr(), own, usualThreads) : usualThreads = own;
     sharedBytes = sharedBytes ? size::make(size::Op::Max, sharedBytes, bytes) : bytes;
@@ -120,6 +131,16 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
   };
   if (!describeLong(isAnyhow ? symbol + "_general_long" : symbol + "_long", fast, fastWhen))
     return;
+  if (!betterWhole.empty() && !isAnyhow && !hasTiles(phase)) {
+    Assumptions wide = fast;
+    wide.wholeRows = betterWhole;
+    const size::Expr when = conditionFor(phase, state.kernel, wide);
+    ir::vxt::KernelOp rows = when.constant() ? nullptr : lower(symbol + "_wide", wide);
+    if (rows && hasWideLoad(rows))
+      describe(rows, when);
+    else if (rows)
+      rows.erase();  // windows whose rows end or start anywhere all the same
+  }
   if (!fastWhen)
     return describe(kernel, {});
   if (!describeLong(symbol + "_general_long", {}, {}))

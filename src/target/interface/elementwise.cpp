@@ -61,7 +61,7 @@ struct Lowering {
   }
   Value* intrinsic(llvm::Intrinsic::ID id) { return ir.CreateBinaryIntrinsic(id, in[0], in[1]); }
   Value* integer(math::IntOp kind, bool isSigned) { return math::emitInt(ir, kind, in[0], in[1], isSigned); }
-  Value* toInt(bool isSigned) { return math::emitFloatToInt(ir, wide(0), llvmType(resultType()), isSigned); }
+  Value* toInt(bool isSigned) { return model.toInteger(ir, wide(0), llvmType(resultType()), isSigned); }
   Value* fromInt(bool isSigned) {
     mlir::Type type = resultType();
     // i32 and wider do not fit f32 exactly: go through f64 so that f16 results round as few times as possible.
@@ -306,6 +306,10 @@ Value* Lowering::emit() {
 
 llvm::CmpInst::Predicate integerPredicate(mlir::Operation* compare) {
   return toLlvm(mlir::cast<arith::CmpIOp>(compare).getPredicate());
+}
+
+Value* ScalarModel::toInteger(llvm::IRBuilder<>& ir, Value* x, llvm::Type* type, bool isSigned) const {
+  return math::emitFloatToInt(ir, x, type, isSigned);
 }
 
 bool isElementwise(mlir::Operation* op) {

@@ -29,6 +29,8 @@ public:
   virtual llvm::Value* divide(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Value* y, const math::Form&) const {
     return ir.CreateFDiv(x, y);
   }
+  /// f32 or f64 toward zero, held inside `type`'s range; NaN is 0.
+  virtual llvm::Value* toInteger(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Type* type, bool isSigned) const;
   /// The back end's own code for an op; null: the common way.
   virtual llvm::Value* emitSpecial(llvm::IRBuilder<>&, mlir::Operation*, llvm::ArrayRef<llvm::Value*>) const {
     return nullptr;

@@ -13,6 +13,8 @@ llvm::Value* emitUnary(llvm::IRBuilder<>& ir, math::Unary function, llvm::Value*
 llvm::Value* emitDivision(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Value* y, const math::Form& form);
 /// Of two vectors of f32, correctly rounded. Adds basic blocks.
 llvm::Value* emitQuotients(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Value* y);
+/// f32 or a vector of them to integers of at most 32 bits, as ScalarModel::toInteger.
+llvm::Value* emitToInteger(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Type* type, bool isSigned);
 llvm::Value* emitBinary(llvm::IRBuilder<>& ir, math::Binary function, llvm::Value* x, llvm::Value* y);
 
 }  // namespace vortex::target::nvidia

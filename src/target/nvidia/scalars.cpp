@@ -101,6 +101,12 @@ Value* NvidiaScalars::divide(llvm::IRBuilder<>& ir, Value* x, Value* y, const ma
   return forEachLane(ir, {x, y}, [&](llvm::ArrayRef<Value*> in) { return emitDivision(ir, in[0], in[1], form); });
 }
 
+Value* NvidiaScalars::toInteger(llvm::IRBuilder<>& ir, Value* x, llvm::Type* type, bool isSigned) const {
+  const bool hasInstruction = x->getType()->getScalarType()->isFloatTy() && type->getScalarSizeInBits() >= 8 &&
+                              type->getScalarSizeInBits() <= 32;
+  return hasInstruction ? emitToInteger(ir, x, type, isSigned) : ScalarModel::toInteger(ir, x, type, isSigned);
+}
+
 Value* NvidiaScalars::binary(llvm::IRBuilder<>& ir, math::Binary function, Value* x, Value* y) const {
   return forEachLane(ir, {x, y}, [&](llvm::ArrayRef<Value*> in) { return emitBinary(ir, function, in[0], in[1]); });
 }

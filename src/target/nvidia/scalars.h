@@ -32,6 +32,7 @@ public:
                      const math::Form& form) const override;
   llvm::Value* divide(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Value* y, const math::Form& form) const override;
   llvm::Value* binary(llvm::IRBuilder<>& ir, math::Binary function, llvm::Value* x, llvm::Value* y) const override;
+  llvm::Value* toInteger(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Type* type, bool isSigned) const override;
 
 private:
   double tanhError_;  ///< relative, of tanh.approx

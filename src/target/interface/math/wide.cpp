@@ -116,12 +116,11 @@ Value* cubeRoot(const FloatCode& code, Value* x) {
   return b.CreateSelect(isPlain, code.copysign(root, x), x);
 }
 
-/// Halves away from zero. What trunc() takes off is exact, and so is the sum: beyond 2^52 nothing is taken off.
+/// Halves away from zero. With the largest number below a half, all that is no half stays on its side of the next whole number, and the sum of a
+/// half rounds up to it; whole numbers of more digits stay.
 Value* roundHalvesAway(const FloatCode& code, Value* x) {
-  llvm::IRBuilderBase& b = code.b;
-  Value* whole = b.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, x);
-  Value* isUp = b.CreateFCmpOGE(code.abs(code.sub(x, whole)), code.c(0.5));
-  return code.copysign(code.add(code.abs(whole), b.CreateSelect(isUp, code.c(1), code.c(0))), x);
+  const double belowHalf = code.type->getScalarType()->isFloatTy() ? 0x1.fffffep-2 : 0x1.fffffffffffffp-2;
+  return code.b.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, code.add(x, code.copysign(code.c(belowHalf), x)));
 }
 
 }  // namespace

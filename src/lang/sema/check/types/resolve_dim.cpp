@@ -183,6 +183,11 @@ std::optional<DimExpr> dimNamed(BodyState& body, const syn::Name& name, DimPolic
           base::concat("an extent is an integer, but `", name.text, "` is `", text(body, value->expr->type), "`"));
     return std::nullopt;
   }
+  // In a struct that a function takes: its names are those of the function's extents, a constant's too.
+  if (policy == DimPolicy::Parameter && body.instance)
+    if (const GenericValue* own = findGeneric(body.instance->generics, name.text);
+        own && own->kind == GenericValue::Kind::Const && own->isBound())
+      return DimExpr::constant(static_cast<int64_t>(own->value));
   const bool isUpper = std::isupper(static_cast<unsigned char>(name.text.empty() ? 'a' : name.text[0])) != 0;
   if (policy == DimPolicy::Fresh || name.text == "_") {
     const DimExpr fresh = DimExpr::opaque(body.session.newOpaque());
