@@ -63,7 +63,7 @@ class BufferArgument:
     layout = None
 
     def __init__(self, buffer: Buffer, name: str):
-        self._buffer, self._name = buffer, name
+        self._buffer, self._name, self.size = buffer, name, buffer.size
         self.address = buffer._flat.ctypes.data
 
     def on(self, device: Device, is_written: bool):

@@ -199,6 +199,21 @@ class Specialised:
                                  "rows its matrix has is not known. Say how many, `rows=…`")
         return offset, stride
 
+    def refuse_layouts(self, values: list, numbers: dict) -> None:
+        """An array that is written has one layout in a kernel: back ends take its parameters for memory of their own."""
+        seen: list = []  # (slot, first element, end, what the kernel sees)
+        for slot in self.slots:
+            if not slot.rank:
+                continue
+            size, (begin, stride) = values[slot.argument].size, self.window(slot, values[slot.argument], numbers) if slot.rank > 1 else (0, 1)
+            row = begin, begin + max(size - begin, 0) // stride * stride, f"a matrix with rows of {stride} elements" if slot.rank > 1 else "single elements"
+            for other, start, end, what in seen:
+                if other.argument == slot.argument and (other.is_written or slot.is_written) and begin < end and start < row[1]:
+                    name = self.kernel.runtime[slot.argument]
+                    raise ValueError(f"kernel '{self.name}' writes '{name}' and uses it as {what} and as {row[2]}: an array that is written has one layout. "
+                                     f"Reach '{name}' in one way alone, or pass another array")
+            seen.append((slot, *row))
+
     def interpret(self, values: list, numbers: dict, grid: tuple, check: bool) -> None:
         arguments = []
         for slot in self.slots:

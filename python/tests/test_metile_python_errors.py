@@ -144,6 +144,14 @@ def diverges(X, N, BLOCK: metile.constexpr):
     metile.store(X + metile.thread_id(), 1.0)
 
 
+def sums_of_some(X, N, BLOCK: metile.constexpr):
+    lane = metile.thread_id()
+    total = metile.load(X + lane)
+    for _ in metile.tile_range(0, lane):
+        total = total + metile.simd_sum(total)
+    metile.store(X + lane, total)
+
+
 def reads_before_writing(X, N, BLOCK: metile.constexpr):
     lane, memory = metile.arange(0, BLOCK), metile.shared(BLOCK)
     metile.store(X + lane, metile.load(memory + lane))
@@ -158,11 +166,11 @@ def tile_of_lanes(X, N, BLOCK: metile.constexpr):
     metile.tile_store(X, 0, 0, 8, metile.zeros((2, 8)) + metile.thread_id(), (2, 8))
 
 
-@pytest.mark.parametrize("body, id", [(diverges, "E0450"), (reads_before_writing, "E0525"), (races, "E0630"), (tile_of_lanes, "E0467")])
+@pytest.mark.parametrize("body, id", [(diverges, "E0450"), (sums_of_some, "E0451"), (reads_before_writing, "E0525"), (races, "E0630"), (tile_of_lanes, "E0467")])
 def test_what_the_compiler_finds_is_said_in_the_words_of_metile(body, id):
     error = refused(body, metile.LoweringError, id, np.zeros(64, np.float32), 3, BLOCK=64)
     said = [str(error), *(diagnostic.rendered for diagnostic in error.diagnostics), *(text for diagnostic in error.diagnostics for text in diagnostic.helps)]
-    for words in ("sync_block", "@unchecked", "thread.local_id", "--check"):
+    for words in ("sync_block", "@unchecked", "thread.local_id", "--check", "warp"):
         assert not any(words in text for text in said), said
 
 

@@ -111,3 +111,27 @@ def test_offsets_of_tiles_are_divided_exactly():
     x, out = np.arange(24, dtype=np.float32), np.full(8, np.nan, np.float32)
     rows[(1,)](x, out, 2147483647, 32749)  # A * B * B has 61 bits
     np.testing.assert_array_equal(out, x[8:16])
+
+
+@metile.kernel
+def in_two_ways(X, Out, N, FLAT: metile.constexpr, STRIDE: metile.constexpr, BLOCK: metile.constexpr):
+    lanes = metile.arange(0, BLOCK)
+    if FLAT:
+        metile.store(Out + lanes, metile.load(X + lanes, mask=lanes < N), mask=lanes < N)
+    else:
+        metile.tile_store(Out, 0, 0, 4, metile.tile_load(X, 0, 0, 4, (4, 4)), (4, 4))
+    metile.tile_store(Out, 0, 0, STRIDE, metile.tile_load(X, 0, 0, STRIDE, (4, 4)) + 1, (4, 4))
+
+
+@pytest.mark.parametrize("flat, stride, ways", [(True, 8, "single elements and as a matrix with rows of 8 elements"),
+                                                (False, 8, "a matrix with rows of 4 elements and as a matrix with rows of 8 elements")])
+@pytest.mark.parametrize("buffers", [False, True])
+def test_an_array_that_is_written_has_one_layout(flat, stride, ways, buffers, monkeypatch):
+    monkeypatch.delenv("METILE_INTERPRET", raising=False)
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    given = [metile.Buffer(data=array) for array in (x, out)] if buffers else [x, out]
+    with pytest.raises(ValueError, match=f"kernel 'in_two_ways' writes 'Out' and uses it as {ways}: an array that is written has one layout"):
+        in_two_ways[(1,)](*given, 64, FLAT=flat, STRIDE=stride, BLOCK=64)
+    assert not out.any()
+    in_two_ways[(1,)](*given, 64, FLAT=False, STRIDE=4, BLOCK=64)
+    np.testing.assert_array_equal(given[1].numpy()[:16] if buffers else out[:16], np.arange(16) + 1)

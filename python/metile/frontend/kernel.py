@@ -407,6 +407,7 @@ class Launcher:
             specialised.interpret(values, numbers, grid, os.environ.get("METILE_CHECK") == "1")
         else:
             device = device_for(values)
+            specialised.refuse_layouts(values, numbers)
             code = specialised.loaded(device)
             specialised.judge(numbers, grid)
             try:
