@@ -1,4 +1,8 @@
 """Programs in the reference interpreter take and give what they do on a device."""
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import vortex
@@ -172,3 +176,16 @@ def test_the_code_of_a_program_in_the_interpreter_is_that_for_cpus():
     program = vortex.compile(source=SOURCE, device="interpreter")
     assert "negated" in program.negated.source("assembly")
     assert program.negated.facts(np.zeros((2, 3), np.float32))["object_bytes"] > 0
+
+
+def test_the_environment_names_the_interpreter():
+    text = """
+import numpy as np, vortex
+program = vortex.compile(source="kernel twice(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * 2.0 }")
+assert program.device == "interpreter" and np.array_equal(program.twice(np.ones(3, np.float32)), [2, 2, 2])
+assert program.twice(vortex.asarray(np.ones(3, np.float32))).device.name == "cpu"
+assert vortex.compile(source="kernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x }", device="cpu").device == "cpu"
+"""
+    done = subprocess.run([sys.executable, "-c", text], env={**os.environ, "VORTEX_DEVICE": "interpreter", "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True,
+                          text=True, timeout=3600)
+    assert done.returncode == 0, done.stderr

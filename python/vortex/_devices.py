@@ -22,10 +22,11 @@ _SCALARS = {*DTYPES, "usize"}
 
 @functools.lru_cache(maxsize=None)
 def device(name: str = "") -> Device:
-    """The device of that name ("cpu", "cuda:0"); without one $VORTEX_DEVICE, else the CPU. An Error lists the names there are."""
+    """The device of that name ("cpu", "cuda:0"); without one $VORTEX_DEVICE, else the CPU, where the interpreter's arrays are, too. An Error lists the
+    names there are."""
     if not isinstance(name, str):
         raise TypeError(f"a device is named by a string, not a {type(name).__name__}")
-    return _vortex.open_device(name or os.environ.get("VORTEX_DEVICE", "cpu"))
+    return _vortex.open_device(name or os.environ.get("VORTEX_DEVICE", "cpu").replace("interpreter", "cpu"))
 
 
 def devices() -> list[str]:

@@ -341,7 +341,8 @@ def compile(path=None, *, source: str | None = None, name: str = "<source>", dev
     for dim, value in (dims or {}).items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
             raise ValueError(f"dims: {dim} is a size, not {value!r}")
-    return Program(name, source, "interpreter" if check else device, dims or {}, check)
+    is_interpreted = check or not device and os.environ.get("VORTEX_DEVICE") == "interpreter"
+    return Program(name, source, "interpreter" if is_interpreted else device, dims or {}, check)
 
 
 def load(path, device: str = "") -> LoadedProgram:
