@@ -1,6 +1,7 @@
 #include "irgen/entry.h"
 
 #include "lang/sema/element.h"
+#include "size/machine.h"
 
 namespace vortex::irgen {
 
@@ -282,29 +283,33 @@ static std::optional<size::Op> sizeOperator(lang::BinaryOp op) {
   }
 }
 
-/// Sizes are taken for less than 2^31: a cast to 8 or 16 bits may change one, and floats are no sizes.
-static bool keepsSize(lang::Type from, lang::Type to) {
-  if (from->kind != TypeKind::Scalar || !lang::isInteger(from->scalar) || !lang::isInteger(to->scalar))
-    return false;
-  return lang::bitWidth(to->scalar) >= std::min(32u, unsigned(lang::bitWidth(from->scalar)));
+/// Grids are computed in the types of their expressions; floats are no sizes.
+static ir::SizeAttr inType(ir::SizeAttr value, lang::Type from, lang::Type type) {
+  const auto isInteger = [](lang::Type each) {
+    return each->kind == TypeKind::Scalar && lang::isInteger(each->scalar);
+  };
+  if (!value || !isInteger(from) || !isInteger(type))
+    return {};
+  return ir::SizeAttr::get(value.getContext(), size::wrapped(value.getExpr(), lang::bitWidth(type->scalar),
+                                                             !lang::isUnsigned(type->scalar)));
 }
 
 ir::SizeAttr Entry::size(const lang::Expr& expr) const {
   auto binary = [&](size::Op op) -> ir::SizeAttr {
     ir::SizeAttr lhs = size(*expr.args[0]), rhs = size(*expr.args[1]);
-    return lhs && rhs ? ir::sizeBinary(op, lhs, rhs) : ir::SizeAttr();
+    return lhs && rhs ? inType(ir::sizeBinary(op, lhs, rhs), expr.type, expr.type) : ir::SizeAttr();
   };
   switch (expr.kind) {
   case lang::ExprKind::Int: return constant(static_cast<int64_t>(expr.intValue));
   case lang::ExprKind::DimValue: return size(expr.dim);
-  case lang::ExprKind::Cast: return keepsSize(expr.args[0]->type, expr.type) ? size(*expr.args[0]) : ir::SizeAttr();
+  case lang::ExprKind::Cast: return inType(size(*expr.args[0]), expr.args[0]->type, expr.type);
   case lang::ExprKind::Block: return expr.args.size() == 1 ? size(*expr.args[0]) : ir::SizeAttr();
   case lang::ExprKind::Binary:
     if (std::optional<size::Op> op = sizeOperator(expr.binaryOp))
       return binary(*op);
     if (expr.binaryOp == lang::BinaryOp::Div || expr.binaryOp == lang::BinaryOp::Rem)
       if (ir::SizeAttr lhs = size(*expr.args[0]), rhs = size(*expr.args[1]); lhs && rhs)
-        return quotient(expr.binaryOp == lang::BinaryOp::Rem, lhs, rhs);
+        return inType(quotient(expr.binaryOp == lang::BinaryOp::Rem, lhs, rhs), expr.type, expr.type);
     return {};
   case lang::ExprKind::Builtin:
     switch (expr.builtin) {

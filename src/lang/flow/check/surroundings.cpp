@@ -135,7 +135,7 @@ static ValueId sizeValue(const Expr& expr, const Function& kernel, NodeTable& no
     return nodes.constant(kUsize, *number);
   if (expr.kind == ExprKind::DimValue)
     return dimensionValue(expr.dim, kernel, nodes);
-  if (expr.kind == ExprKind::Cast)
+  if (expr.kind == ExprKind::Cast && bitWidth(expr.type->scalar) == 64)
     return sizeValue(*expr.args.front(), kernel, nodes);
   if (expr.kind != ExprKind::Builtin || expr.builtin != Builtin::CeilDiv)
     return kNoValue;

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "lang/sema/children.h"
+#include "lang/sema/integers.h"
 #include "lang/sema/kernel/default_block.h"
 
 namespace vortex::lang::flow {
@@ -89,30 +90,28 @@ std::optional<int64_t> evaluateSize(const Expr& expr, const Dims& dims) {
   if (expr.kind == ExprKind::Builtin && expr.builtin == Builtin::Extent) {
     return evaluateDim(stripRef(expr.args.front()->type)->shape[static_cast<size_t>(expr.ints.front())], dims);
   }
-  if (expr.kind == ExprKind::Cast || (expr.kind == ExprKind::Block && expr.args.size() == 1))
+  if (expr.kind == ExprKind::Block && expr.args.size() == 1)
     return evaluateSize(*expr.args.front(), dims);
-  if (expr.args.size() != 2 || !expr.args.front() || !expr.args.back())
+  if (!expr.type || expr.type->kind != TypeKind::Scalar || !isInteger(expr.type->scalar) || expr.args.empty())
     return std::nullopt;
-  const auto a = evaluateSize(*expr.args.front(), dims), b = evaluateSize(*expr.args.back(), dims);
-  if (!a || !b)
-    return std::nullopt;
-  if (expr.kind == ExprKind::Builtin)
-    switch (expr.builtin) {
-    case Builtin::CeilDiv: return applyToExtents(DimAtom::Kind::CeilDiv, *a, *b);
-    case Builtin::Min: return std::min(*a, *b);
-    case Builtin::Max: return std::max(*a, *b);
-    default: return std::nullopt;
-    }
-  if (expr.kind == ExprKind::Binary)
-    switch (expr.binaryOp) {
-    case BinaryOp::Add: return *a + *b;
-    case BinaryOp::Sub: return *a - *b;
-    case BinaryOp::Mul: return *a * *b;
-    case BinaryOp::Div: return applyToExtents(DimAtom::Kind::Div, *a, *b);
-    case BinaryOp::Rem: return applyToExtents(DimAtom::Kind::Mod, *a, *b);
-    default: return std::nullopt;
-    }
-  return std::nullopt;
+  std::vector<__int128> args;
+  for (const Expr* arg : expr.args) {
+    const auto value = arg ? evaluateSize(*arg, dims) : std::nullopt;
+    if (!value)
+      return std::nullopt;
+    args.push_back(*value);
+  }
+  const Scalar type = expr.type->scalar;
+  std::optional<__int128> value;
+  if (expr.kind == ExprKind::Cast)
+    value = wrapInteger(type, args[0]);
+  else if (expr.kind == ExprKind::Builtin && args.size() == 2)
+    value = integerBuiltin(expr.builtin, type, args);
+  else if (expr.kind == ExprKind::Binary && expr.binaryOp <= BinaryOp::Rem)
+    if (const IntegerResult result = integerBinary(expr.binaryOp, type, args[0], args[1]); result.fits)
+      value = result.value;
+  return value && *value >= INT64_MIN && *value <= INT64_MAX ? std::optional(static_cast<int64_t>(*value))
+                                                             : std::nullopt;
 }
 
 std::optional<int64_t> evaluateDim(const DimExpr& expr, const Dims& dims) {
