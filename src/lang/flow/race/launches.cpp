@@ -94,21 +94,21 @@ std::optional<int64_t> evaluateSize(const Expr& expr, const Dims& dims) {
     return evaluateSize(*expr.args.front(), dims);
   if (!expr.type || expr.type->kind != TypeKind::Scalar || !isInteger(expr.type->scalar) || expr.args.empty())
     return std::nullopt;
-  std::vector<__int128> args;
+  std::vector<__int128> operands;
   for (const Expr* arg : expr.args) {
     const auto value = arg ? evaluateSize(*arg, dims) : std::nullopt;
     if (!value)
       return std::nullopt;
-    args.push_back(*value);
+    operands.push_back(*value);
   }
   const Scalar type = expr.type->scalar;
   std::optional<__int128> value;
   if (expr.kind == ExprKind::Cast)
-    value = wrapInteger(type, args[0]);
-  else if (expr.kind == ExprKind::Builtin && args.size() == 2)
-    value = integerBuiltin(expr.builtin, type, args);
+    value = wrapInteger(type, operands[0]);
+  else if (expr.kind == ExprKind::Builtin && operands.size() == 2)
+    value = integerBuiltin(expr.builtin, type, operands);
   else if (expr.kind == ExprKind::Binary && expr.binaryOp <= BinaryOp::Rem)
-    if (const IntegerResult result = integerBinary(expr.binaryOp, type, args[0], args[1]); result.fits)
+    if (const IntegerResult result = integerBinary(expr.binaryOp, type, operands[0], operands[1]); result.fits)
       value = result.value;
   return value && *value >= INT64_MIN && *value <= INT64_MAX ? std::optional(static_cast<int64_t>(*value))
                                                              : std::nullopt;
