@@ -131,11 +131,23 @@ Grade BodyFacts::returnGrade(const Expr& value, lang::Type result) {
   return isStorage ? Grade::Uniform : Grade::Block;
 }
 
+/// The value that a local tensor has everywhere at first, which each thread stores itself; null: another start, or none.
+static const Expr* filling(const Expr& expr) {
+  if (expr.kind != ExprKind::Let || expr.args.empty() || !isLocalTensor(expr.variable->type))
+    return nullptr;
+  const Expr* value = expr.args[0];
+  const bool isConstant =
+      value->kind == ExprKind::Builtin && (value->builtin == Builtin::Zeros || value->builtin == Builtin::Full);
+  const bool isScalar = value->kind == ExprKind::Broadcast && !value->args[0]->type->isTensor();
+  return isConstant || isScalar ? value : nullptr;
+}
+
 BodyFacts::ExprFacts BodyFacts::compute(const Expr& expr) const {
   ExprFacts result;
   result.grade = ownGrade(expr);
   llvm::SmallVector<const Variable*, 2> escapes;
-  for (const Expr* child : children(expr)) {
+  const Expr* filled = hasThreads_ ? filling(expr) : nullptr;
+  for (const Expr* child : filled ? children(*filled) : children(expr)) {
     const ExprFacts& inner = facts(*child);
     result.grade = std::max(result.grade, inner.grade);
     escapes.append(inner.escapes.begin(), inner.escapes.end());
