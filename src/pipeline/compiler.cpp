@@ -302,7 +302,7 @@ Compiler::Plan Compiler::plan(const lang::Function& kernel, const irgen::Options
 }
 
 std::string Compiler::text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage,
-                           Failure& failure) {
+                           Failure& failure, const Coverage& coverage) {
   bool isModule = stage == "irgen" || stage == "schedule";
   auto generated = module(kernel, request, stage != "irgen", failure);
   if (!generated)
@@ -316,8 +316,13 @@ std::string Compiler::text(const lang::Function& kernel, const irgen::Options& r
   observer.wants = [&](std::string_view name) { return name == stage; };
   observer.text = [&](std::string_view, std::string_view produced) { text = produced; };
   observer.time = [](std::string_view, double) {};
+  BackEnd::Choose choose;
+  if (stage == "vxnv" || stage == "vxt")  // before there is code
+    choose = [](artifact::Kernel&) { return std::set<std::string>(); };
+  else if (!coverage.isComplete())
+    choose = [&](artifact::Kernel& lowered) { return coverEntries(lowered, coverage); };
   ErrorCollector errors(context(), failure);
-  if (auto compiled = target_->compile(*generated, observer); !compiled && failure.message.empty())
+  if (auto compiled = target_->compile(*generated, observer, choose); !compiled && failure.message.empty())
     failure.message = compiled.error().message;
   return text;
 }

@@ -83,8 +83,9 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> module(const lang::Function& kernel, const irgen::Options& request, bool scheduled,
                                            Failure& failure);
   /// Texts of the late stages for `build --emit`: "vxt", "llvm", "optimized-llvm", "assembly". Empty and `failure` set on errors.
+  /// Code is that of the entry points that `coverage` needs.
   std::string text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage,
-                   Failure& failure);
+                   Failure& failure, const Coverage& coverage = {});
 
   const std::vector<StageTime>& times() const { return times_; }
   /// For a stage behind this one: placing the code on a device.

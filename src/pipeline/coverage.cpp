@@ -6,6 +6,7 @@
 #include "artifact/scalar_type.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -109,7 +110,9 @@ private:
     const Class known = classOf(argument, dim);
     if (known.value)
       return arena_.constant(*known.value);
-    const Expr leaf = arena_.dim(known.first.first, known.first.second);
+    Expr leaf = arena_.dim(known.first.first, known.first.second);
+    if (wanted_.isUsual)  // tensors with elements
+      leaf = size::make(Op::Max, leaf, 1);
     return known.multiple == 1 ? leaf : size::make(Op::Mul, leaf, known.multiple);
   }
 
@@ -153,6 +156,22 @@ private:
     return known_.emplace(id.index, expr).first->second;
   }
 
+  static void addConditions(Expr expr, std::set<const size::Node*>& all) {
+    if (expr.op() != Op::And) {
+      all.insert(&expr.node());
+      return;
+    }
+    addConditions(expr.operand(0), all);
+    addConditions(expr.operand(1), all);
+  }
+  /// Among what the first asks for is all that the second does.
+  static bool implies(Expr first, Expr second) {
+    std::set<const size::Node*> given, wanted;
+    addConditions(first, given);
+    addConditions(second, wanted);
+    return std::ranges::includes(given, wanted);
+  }
+
   bool isNever(size::Id id) { return rebuilt(id).constant() == 0; }
   bool isAlways(size::Id id) { return rebuilt(id).constant().value_or(0) != 0; }
 
@@ -178,12 +197,15 @@ private:
     for (size::Id blocks : phase.grid)
       if (isNever(blocks))
         return;
+    std::vector<Expr> before;
     for (const artifact::Version& version : phase.versions) {
-      if (isNever(version.when))
+      const Expr when = rebuilt(version.when);
+      if (isNever(version.when) || std::ranges::any_of(before, [&](Expr earlier) { return implies(when, earlier); }))
         continue;
       reached_.insert(version.symbol);
       if (isAlways(version.when))
         return;
+      before.push_back(when);
     }
     reached_.insert(phase.symbol);
   }

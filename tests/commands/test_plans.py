@@ -42,7 +42,7 @@ WORK = {
 def parts(vortex, tmp_path, program, target):
     path = tmp_path / "program.vx"
     path.write_text(program)
-    dumped = vortex("build", path, "--target", target, "--dump-after", "plan,schedule", "--no-cache", "-o", tmp_path).stderr
+    dumped = vortex("build", path, "--target", target, "--dump-after", "plan,schedule", "--no-cache", "--emit", "ir").stderr
     sections = dict(re.findall(r"// ---- k after (\w+)\n(.*?)(?=// ---- |\Z)", dumped, re.S))
     return sections["plan"], sections["schedule"]
 

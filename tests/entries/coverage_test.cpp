@@ -37,7 +37,7 @@ public:
 
   /// As kKernels' parameters want them: [M, K], then [K, N].
   std::vector<hal::Argument> draw(const artifact::Kernel& kernel) {
-    m = pick({0, 1, 5, 16, 33, 64, 128, 200}), k = pick({0, 1, 8, 24, 64, 100, 256, 1000}),
+    m = pick({0, 1, 5, 16, 33, 64, 128, 200}), k = pick({0, 1, 8, 24, 64, 100, 256, 1000, 13001}),
     n = pick({1, 8, 16, 40, 63, 64, 128, 200});
     isUsual = true;
     std::vector<hal::Argument> arguments;

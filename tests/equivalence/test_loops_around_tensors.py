@@ -149,7 +149,8 @@ def test_rounds_see_what_the_round_before_left(vortex, tmp_path, backend, size):
 def test_gpus_have_code_for_them(vortex, tmp_path, kind, target):
     path = tmp_path / "loops.vx"
     path.write_text(program(kind, main=False))
-    report = vortex("build", "--target", target, path, "-o", tmp_path / "out").stdout
+    versions = "all" if target == "sm_90" else "usual"  # what lies anyhow is the same code on both
+    report = vortex("build", "--target", target, path, "--versions", versions, "-o", tmp_path / "out").stdout
     assert report.count("Code:") == 6, report
     assert " in 1 phase\n" not in report, report
 

@@ -38,7 +38,7 @@ OTHERS = {
 def build(vortex, tmp_path, program, *arguments):
     path = tmp_path / "mm.vx"
     path.write_text(program + "\n")
-    return vortex("build", path, "--no-cache", *arguments, "-o", tmp_path)
+    return vortex("build", path, "--no-cache", "--versions", "usual", *arguments, "-o", tmp_path)
 
 
 def entries(code):

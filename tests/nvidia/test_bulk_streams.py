@@ -67,7 +67,7 @@ OTHERS = {
 def build(vortex, tmp_path, program, *arguments):
     path = tmp_path / "attention.vx"
     path.write_text(program + "\n")
-    return vortex("build", path, "--no-cache", *arguments, "-o", tmp_path).stdout
+    return vortex("build", path, "--no-cache", "--versions", "usual", *arguments, "-o", tmp_path).stdout
 
 
 def streams(code):

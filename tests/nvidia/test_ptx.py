@@ -10,6 +10,7 @@ TARGETS = ["sm_80", "sm_90"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = [str(path.relative_to(ROOT / "examples").with_suffix("")) for folder in ("examples", "examples/memory_model")
             for path in sorted((ROOT / folder).glob("*.vx")) if re.search(r"(?m)^kernel ", path.read_text())]
+#: Per-thread code, which needs no stack and spills nothing on sm_90.
 PER_THREAD = ["vector_add", "histogram", "transpose", "prefix_sum", "jacobi", "blur", "warp"]
 
 
@@ -17,8 +18,6 @@ def most_spilled(entry):
     """Bytes per thread. Blocks that share a core's registers may be short of a few; products of tensors that lie anyhow hold an address per access
     of their tiles, which are chosen for aligned operands."""
     return 512 if "_general" in entry else 64
-
-
 
 
 def build(vortex, tmp_path, path, target):
@@ -40,19 +39,10 @@ def test_examples_compile_and_assemble(vortex, tmp_path, name, target):
         [code] = [file for file in report["files"] if file.endswith(".ptx")]
         assert "__local_depot" not in pathlib.Path(code).read_text(), report["kernel"]  # no arrays in local memory
         for key, spilled in {**facts(report, "stack_bytes."), **facts(report, "spill_bytes.")}.items():
-            assert spilled <= most_spilled(key), key
+            assert spilled <= (0 if name in PER_THREAD and target == "sm_90" else most_spilled(key)), key
         if shutil.which("ptxas"):
             assert "cubin" in endings
             assert facts(report, "registers.")
-
-
-@pytest.mark.parametrize("name", PER_THREAD)
-def test_per_thread_code_needs_no_stack_and_spills_nothing(vortex, tmp_path, name):
-    if not shutil.which("ptxas"):
-        pytest.skip("ptxas is not installed")
-    for report in build(vortex, tmp_path, f"examples/{name}.vx", "sm_90"):
-        assert all(value == 0 for value in facts(report, "stack_bytes.").values()), report["kernel"]
-        assert all(value == 0 for value in facts(report, "spill_bytes.").values()), report["kernel"]
 
 
 def ptx(vortex, tmp_path, text, target="sm_90", emit="asm"):

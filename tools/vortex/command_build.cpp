@@ -268,8 +268,11 @@ bool checkTarget(const Settings& settings, const std::string& target) {
 }
 
 static int printStage(Session& session, const lang::Function& kernel, const irgen::Options& request) {
+  const std::optional<pipeline::Coverage> coverage = coverageOf(session, kernel);
+  if (!coverage)
+    return 1;
   pipeline::Failure failure;
-  std::string text = session.compiler().text(kernel, request, stageOf(session.settings().emit), failure);
+  std::string text = session.compiler().text(kernel, request, stageOf(session.settings().emit), failure, *coverage);
   if (text.empty()) {
     reportFailure(session, kernel, failure);
     return 1;

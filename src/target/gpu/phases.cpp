@@ -106,8 +106,8 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
     described.hardwareThreads = state.kernel.sizes.add(threads);
     return kernel;
   };
-  auto describe = [&](ir::vxt::KernelOp lowered, size::Expr when) {
-    for (KernelVersion& version : splitVersions(lowered, argumentOf)) {
+  auto describe = [&](ir::vxt::KernelOp lowered, size::Expr when, bool hasOthers = false) {
+    for (KernelVersion& version : splitVersions(lowered, argumentOf, hasOthers)) {
       described.symbol = version.kernel.getSymName().str();
       if (size::Expr holds = both(when, version.when))
         described.versions.push_back({state.kernel.sizes.add(holds), described.symbol});
@@ -126,7 +126,7 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
     assumptions.longRows = true;
     ir::vxt::KernelOp rows = lower(name, assumptions);
     if (rows)
-      describe(rows, both(longRows.getExpr(), when));
+      describe(rows, both(longRows.getExpr(), when), bool(when));
     return bool(rows);
   };
   if (!describeLong(isAnyhow ? symbol + "_general_long" : symbol + "_long", fast, fastWhen))
@@ -152,7 +152,7 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
   const size::Expr someWhen = conditionFor(phase, state.kernel, some);
   if (someWhen && someWhen != fastWhen && !(middle = lower(symbol + "_general_aligned", some)))
     return;
-  describe(kernel, fastWhen);
+  describe(kernel, fastWhen, true);
   if (middle)
     describe(middle, someWhen);
   describe(general, {});

@@ -62,6 +62,7 @@ void setBlocks(vxt::KernelOp kernel) {
     auto blocks = mlir::dyn_cast_if_present<mlir::IntegerAttr>(op->removeAttr(kBlocksMark));
     if (blocks)
       fewest = std::min(fewest.value_or(INT64_MAX), blocks.getInt());
+    op->removeAttr(kElsewhereMark);
     if (op != kernel && op->removeAttr(kBranchesMark))
       kernel->setAttr(kBranchesMark, mlir::UnitAttr::get(kernel.getContext()));
   });
@@ -69,10 +70,15 @@ void setBlocks(vxt::KernelOp kernel) {
     kernel.setMinBlocks(*fewest);
 }
 
+/// The mark stands where every launch of the version comes.
+bool isElsewhere(vxt::KernelOp kernel) {
+  return llvm::any_of(kernel.getBody().getOps(), [](mlir::Operation& op) { return op.hasAttr(kElsewhereMark); });
+}
+
 }  // namespace
 
 llvm::SmallVector<KernelVersion> splitVersions(vxt::KernelOp kernel,
-                                               llvm::function_ref<size::Expr(unsigned)> argumentOf) {
+                                               llvm::function_ref<size::Expr(unsigned)> argumentOf, bool hasOthers) {
   llvm::SmallVector<KernelVersion> versions{{kernel, {}}};
   for (size_t at = 0; at < versions.size();) {
     auto split = findSplit(versions[at].kernel, argumentOf);
@@ -96,6 +102,11 @@ llvm::SmallVector<KernelVersion> splitVersions(vxt::KernelOp kernel,
     versions[at].when = outer ? size::make(size::Op::And, outer, split->when) : split->when;
     versions.insert(versions.begin() + at + 1, {copy, outer});
   }
+  for (size_t i = versions.size(); i-- > 1;)
+    if ((hasOthers || i + 1 < versions.size()) && isElsewhere(versions[i].kernel)) {
+      versions[i].kernel.erase();
+      versions.erase(versions.begin() + i);
+    }
   for (size_t i = 1; i < versions.size(); ++i)
     versions[i].kernel.setSymName((kernel.getSymName() + "_v" + llvm::Twine(i + 1)).str());
   for (KernelVersion& version : versions)

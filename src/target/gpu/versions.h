@@ -20,9 +20,13 @@ inline constexpr llvm::StringLiteral kBlocksMark = "vxt.blocks";
 /// On such an operation, and then on the entry point: rows are kept in registers over branches, which leave none to what is cheap to compute again.
 inline constexpr llvm::StringLiteral kBranchesMark = "vxt.branches";
 
+/// On an operation beside code for launches that versions behind serve at least as well: a version of it is left out, where there is one behind.
+inline constexpr llvm::StringLiteral kElsewhereMark = "vxt.elsewhere";
+
 /// Splits `kernel` at its long `scf.if`s whose condition is a function of extents and other integer arguments. The versions stand behind one
-/// another in the kernel's module; the first keeps its name, and each is given the blocks that are marked in it (the fewest). `argumentOf` tells what a launch slot is.
-llvm::SmallVector<KernelVersion> splitVersions(ir::vxt::KernelOp kernel,
-                                               llvm::function_ref<size::Expr(unsigned slot)> argumentOf);
+/// another in the kernel's module; the first keeps its name, and each is given the blocks that are marked in it (the fewest). `argumentOf` tells what a launch slot is. `hasOthers`:
+/// versions for all launches stand behind these.
+llvm::SmallVector<KernelVersion>
+splitVersions(ir::vxt::KernelOp kernel, llvm::function_ref<size::Expr(unsigned slot)> argumentOf, bool hasOthers);
 
 }  // namespace vortex::target::gpu

@@ -121,6 +121,7 @@ private:
   std::optional<Place> peelReference(unsigned lanes);
   void requireInside(Requirements& wide);
   void markBlocks(int64_t blocks, bool branches = false);
+  void markElsewhere();
   Value fits(Version version, Value pieces);
   Value fillsBlock(Version version);
   Values fill(Version version, int64_t blocks);

@@ -91,7 +91,12 @@ Values Nest::emitChosen() {
     }
   requireInside(wide);
   // Single elements would take a register for each address: rows are then read again by every pass, mostly from the caches.
-  return branchOnFacts(wide, [&] { return emitVersion({lanes, 0}, kept); }, [&] { return emitVersion({1, 0}, 0); });
+  return branchOnFacts(
+      wide, [&] { return emitVersion({lanes, 0}, kept); },
+      [&] {
+        markElsewhere();
+        return emitVersion({1, 0}, 0);
+      });
 }
 
 /// Elements of the longest row that a pass sweeps.
@@ -298,6 +303,9 @@ void Nest::markBlocks(int64_t blocks, bool branches) {
   if (branches)
     mark->setAttr(kBranchesMark, l.b.getUnitAttr());
 }
+
+/// Rows that start anywhere are no worse off in entry points for these, and rows too long for this one have one of their own.
+void Nest::markElsewhere() { l.b.create<arith::ConstantIndexOp>(l.loc, 0)->setAttr(kElsewhereMark, l.b.getUnitAttr()); }
 
 /// Blocks per core that registers are shared out for: 40 to 64 per thread for one tensor in and one out, 64 to 80 for more. A kept row of 16-bit
 /// elements takes half the registers: one block more (measured on an H200, softmax 0.91 → 0.96 of copy), unless several rows need those.

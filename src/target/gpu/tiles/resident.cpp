@@ -66,7 +66,12 @@ Values Nest::emitFetched(Version swept, int64_t inRegisters) {
   if (areLongApart)
     l.addLongRows(ir::sizeBinary(SizeOp::Less, constant(kFewRows), total));
   // Not worth much code where it is only for launches that have short rows beside the long ones.
-  auto elsewhere = [&] { return emitRows(areLongApart && !isLong ? Version{1, 0} : swept); };
+  auto elsewhere = [&] {
+    if (!areLongApart || isLong)
+      return emitRows(swept);
+    markElsewhere();
+    return emitRows({1, 0});
+  };
   if (areLongApart && !isLong && leastBytes >= kFewRows)
     return elsewhere();
   ir::SizeAttr used = ir::sizeBinary(SizeOp::Mul, longest, ir::sizeBinary(SizeOp::Less, total, constant(limit)));

@@ -160,11 +160,14 @@ bool mayAccumulateIn(Type elem, Type sum) {
   return isInteger(elem->scalar) && isInteger(sum->scalar) && holdsSign;
 }
 
+Expr* beforeReshape(Expr* expr) {
+  const bool isMade =
+      expr->kind == ExprKind::Builtin && expr->builtin == Builtin::Reshape && expr->args[0]->range == expr->range;
+  return isMade ? expr->args[0] : expr;
+}
+
 bool accumulateIn(BodyState& body, Expr* expr, Type to) {
-  // The vector that a product with a vector is stands where the product does.
-  const bool isVector = expr->kind == ExprKind::Builtin && expr->builtin == Builtin::Reshape &&
-                        expr->args[0]->kind == ExprKind::Dot && expr->args[0]->range == expr->range;
-  Expr* product = isVector ? expr->args[0] : expr;
+  Expr* product = beforeReshape(expr);
   if (product->kind != ExprKind::Dot || !to->isTensor() || !mayAccumulateIn(expr->type->elem, to->elem))
     return false;
   product->type = withElem(body, product->type, to->elem);

@@ -13,6 +13,8 @@ Expr* convert(BodyState& body, Expr* expr, Type to, Site site, SourceRange becau
 Expr* mismatch(BodyState& body, Expr* expr, Type to, SourceRange because, std::string_view becauseText);
 /// A product of such elements may be summed up in a wider type, which holds all of their values.
 bool mayAccumulateIn(Type elem, Type sum);
+/// What was written where a product with a vector put a reshape of it or of its result; else `expr`.
+Expr* beforeReshape(Expr* expr);
 /// Lets `expr` be summed up in the elements of `to`, if it is a product that may.
 bool accumulateIn(BodyState& body, Expr* expr, Type to);
 Expr* cast(BodyState& body, Expr* expr, Type to);  ///< elementwise, no checks; the same expression when nothing changes

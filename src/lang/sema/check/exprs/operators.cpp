@@ -290,12 +290,10 @@ static Expr* matmul(BodyState& body, Expr* lhs, Expr* rhs, SourceRange range, So
     auto builder =
         error(body, "E0305", opRange,
               base::concat("the inner extents of `@` differ: `", text(body, inner), "` and `", text(body, other), "`"));
-    auto labelled = [&](const Expr* side, const DimExpr& extent, std::string_view which) {
-      const bool isVector =
-          side->kind == ExprKind::Builtin && side->builtin == Builtin::Reshape && side->args[0]->range == side->range;
-      const Expr* written = isVector ? side->args[0] : side;
-      builder.label(written->range, base::concat("`", shapeText(body, written->type), "`: its ", isVector ? "" : which,
-                                                 "extent is `", text(body, extent), "`"));
+    auto labelled = [&](Expr* side, const DimExpr& extent, std::string_view which) {
+      const Expr* written = beforeReshape(side);
+      builder.label(written->range, base::concat("`", shapeText(body, written->type), "`: its ",
+                                                 written == side ? which : "", "extent is `", text(body, extent), "`"));
     };
     labelled(lhs, inner, "last ");
     labelled(rhs, other, "second to last ");
