@@ -41,6 +41,8 @@ WideBytes bytesOf(Type type) {
 
 namespace {
 
+constexpr const char* kNoMemory = "no memory holds it: a running program would end here with E0703";
+
 struct Excess {
   Type type = nullptr;
   WideBytes bytes = 0;
@@ -85,7 +87,7 @@ private:
                base::concat("this list takes ", base::showBytes(bytes), " bytes, a list has at most ",
                             base::kMostTensorBytes))
         .primary("this has too many elements")
-        .help("no memory holds it: a running program would end here with E0703");
+        .help(kNoMemory);
     return false;
   }
 
@@ -148,11 +150,13 @@ private:
       return false;
     for (Type part = excess.type->elem; part; part = part->elem)
       reported_.insert(part);
-    sink_
-        .error("E0553", range,
-               base::concat("`", text(excess.type, function_.dimNames()), "` takes ", base::showBytes(excess.bytes),
-                            " bytes, ", excess.what, " at most ", excess.most))
-        .primary("this has too many elements");
+    auto builder =
+        sink_.error("E0553", range,
+                    base::concat("`", text(excess.type, function_.dimNames()), "` takes ",
+                                 base::showBytes(excess.bytes), " bytes, ", excess.what, " at most ", excess.most));
+    builder.primary("this has too many elements");
+    if (!excess.type->isTensor() && !function_.inKernel)
+      builder.help(kNoMemory);
     return false;
   }
 
