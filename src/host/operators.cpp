@@ -120,14 +120,8 @@ Value Evaluator::evalCast(const Expr& expr) {
       return int64_t{value.asFloat() != 0};
     return static_cast<int64_t>(saturateToInteger(to, value.asFloat()));
   }
-  if (isFloat(to)) {
-    // Straight from the integer, so that f32 rounds once.
-    if (to == Scalar::F32)
-      return double{isUnsigned(from) ? static_cast<float>(static_cast<uint64_t>(value.asInt()))
-                                     : static_cast<float>(value.asInt())};
-    return roundFloat(to, isUnsigned(from) ? static_cast<double>(static_cast<uint64_t>(value.asInt()))
-                                           : static_cast<double>(value.asInt()));
-  }
+  if (isFloat(to))
+    return toFloat(to, isUnsigned(from) ? __int128{static_cast<uint64_t>(value.asInt())} : __int128{value.asInt()});
   if (to == Scalar::Bool)
     return int64_t{value.asInt() != 0};
   return static_cast<int64_t>(wrapInteger(to, value.asInt()));

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/narrow_float.h"
+
 namespace vortex::lang {
 namespace {
 
@@ -119,6 +121,28 @@ std::optional<__int128> integerBuiltin(Builtin builtin, Scalar type, std::span<c
   case Builtin::CeilDiv: return wrapped(ceilDiv(x, args[1]));
   default: return std::nullopt;
   }
+}
+
+double roundToFloat(Scalar to, double value) {
+  switch (to) {
+  case Scalar::F64: return value;
+  case Scalar::F16: return base::decodeNarrow(base::kF16, base::encodeNarrow(base::kF16, value));
+  case Scalar::BF16: return base::decodeNarrow(base::kBF16, base::encodeNarrow(base::kBF16, value));
+  case Scalar::F8E4M3: return base::decodeNarrow(base::kF8E4M3, base::encodeNarrow(base::kF8E4M3, value));
+  case Scalar::F8E5M2: return base::decodeNarrow(base::kF8E5M2, base::encodeNarrow(base::kF8E5M2, value));
+  default: return static_cast<double>(static_cast<float>(value));
+  }
+}
+
+double toFloat(Scalar to, __int128 value) {
+  double nearest = static_cast<double>(value);
+  if (to == Scalar::F64 || static_cast<__int128>(nearest) == value)
+    return roundToFloat(to, nearest);
+  // Toward zero with the last bit set: what is lost here cannot decide the second rounding.
+  const bool isBeyond = value < 0 ? static_cast<__int128>(nearest) < value : static_cast<__int128>(nearest) > value;
+  if (isBeyond)
+    nearest = std::nextafter(nearest, 0.0);
+  return roundToFloat(to, std::bit_cast<double>(std::bit_cast<uint64_t>(nearest) | 1));
 }
 
 }  // namespace vortex::lang

@@ -16,6 +16,9 @@ __int128 highest(Scalar integer);
 __int128 wrapInteger(Scalar type, __int128 value);
 /// Toward zero, saturating, NaN to 0.
 __int128 saturateToInteger(Scalar to, double value);
+/// The number rounded once to a float type, and a float rounded to one: as casts of the running program do it.
+double toFloat(Scalar to, __int128 value);
+double roundToFloat(Scalar to, double value);
 
 struct IntegerResult {
   __int128 value = 0;  ///< wrapped to the type

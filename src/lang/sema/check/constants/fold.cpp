@@ -24,7 +24,7 @@ std::optional<double> floatOp(BinaryOp op, double a, double b) {
 }
 
 double roundTo(double value, Type type) {
-  return type->isScalar(Scalar::F64) ? value : static_cast<double>(static_cast<float>(value));
+  return type->kind == TypeKind::Scalar ? roundToFloat(type->scalar, value) : value;
 }
 
 bool isLiteral(const Expr* expr) { return expr->kind == ExprKind::Int || expr->kind == ExprKind::Float; }
@@ -49,7 +49,7 @@ Expr* foldBinary(BodyState& body, Expr* expr, Expr* lhs, Expr* rhs, bool& report
   if (lhs->kind == ExprKind::Float && rhs->kind == ExprKind::Float) {
     if (expr->type->isScalar(Scalar::Bool))
       return makeInt(body, *compare(expr->binaryOp, lhs->floatValue, rhs->floatValue), expr->type, expr->range);
-    auto value = floatOp(expr->binaryOp, lhs->floatValue, rhs->floatValue);
+    auto value = floatOp(expr->binaryOp, roundTo(lhs->floatValue, lhs->type), roundTo(rhs->floatValue, rhs->type));
     if (!value)
       return nullptr;
     Expr* out = make(body, ExprKind::Float, expr->type, expr->range);
@@ -63,14 +63,14 @@ Expr* foldCast(BodyState& body, Expr* expr, Expr* operand) {
   if (expr->type->kind != TypeKind::Scalar || !isLiteral(operand))
     return nullptr;
   const Scalar to = expr->type->scalar;
+  const double number = roundTo(operand->floatValue, operand->type);
   if (isFloat(to)) {
     Expr* out = make(body, ExprKind::Float, expr->type, expr->range);
-    out->floatValue = roundTo(
-        operand->kind == ExprKind::Int ? static_cast<double>(operand->intValue) : operand->floatValue, expr->type);
+    out->floatValue = operand->kind == ExprKind::Int ? toFloat(to, operand->intValue) : roundToFloat(to, number);
     return out;
   }
   const __int128 value =
-      operand->kind == ExprKind::Int ? wrapInteger(to, operand->intValue) : saturateToInteger(to, operand->floatValue);
+      operand->kind == ExprKind::Int ? wrapInteger(to, operand->intValue) : saturateToInteger(to, number);
   return makeInt(body, value, expr->type, expr->range);
 }
 
@@ -85,7 +85,7 @@ Expr* foldBuiltin(BodyState& body, Expr* expr, const std::vector<Expr*>& args) {
     return value ? makeInt(body, *value, expr->type, expr->range) : nullptr;
   }
   if (args.size() == 1 && args[0]->kind == ExprKind::Float) {
-    const double x = args[0]->floatValue;
+    const double x = roundTo(args[0]->floatValue, args[0]->type);
     double value = 0;
     switch (expr->builtin) {
 #define VORTEX_FLOAT_CASE(id, name, op, function, ...)                                                                 \

@@ -12,6 +12,7 @@
 #include "lang/sema/check/session.h"
 
 #include "base/text.h"
+#include "lang/sema/integers.h"
 
 #include <algorithm>
 #include <cctype>
@@ -96,6 +97,8 @@ Expr* checkInt(BodyState& body, const syn::IntExpr* expr, Type expected, bool ne
     Expr* out = make(body, ExprKind::Float, type, expr->range);
     out->floatValue =
         expr->fits128 ? static_cast<double>(expr->value) : std::strtod(std::string(expr->digits).c_str(), nullptr);
+    if (expr->fits128 && expr->value >> 127 == 0 && type->isScalar(Scalar::F32))
+      out->floatValue = toFloat(Scalar::F32, static_cast<__int128>(expr->value));
     if (negative)
       out->floatValue = -out->floatValue;
     if (std::fabs(out->floatValue) > largest(type->scalar))
@@ -188,7 +191,7 @@ Expr* adaptLiteral(BodyState& body, Expr* literal, Type expected) {
     literal->type = type;
   } else if (isFloat(type->scalar) && (literal->kind == ExprKind::Int || literal->kind == ExprKind::Float)) {
     if (literal->kind == ExprKind::Int)
-      literal->floatValue = static_cast<double>(literal->intValue);
+      literal->floatValue = toFloat(type->scalar, literal->intValue);
     else if (type->isScalar(Scalar::F64))
       literal->floatValue = writtenInF64(body, literal).value_or(literal->floatValue);
     literal->kind = ExprKind::Float;
