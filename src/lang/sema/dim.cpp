@@ -78,10 +78,8 @@ int64_t applyToExtents(DimAtom::Kind op, int64_t a, int64_t b) {
   case DimAtom::Kind::Mod: return rest;
   case DimAtom::Kind::Min: return std::min(a, b);
   case DimAtom::Kind::Max: return std::max(a, b);
-  case DimAtom::Kind::Variable:
-  case DimAtom::Kind::Opaque: break;
+  default: return 0;
   }
-  return 0;
 }
 
 bool DimAtom::operator<(const DimAtom& other) const {

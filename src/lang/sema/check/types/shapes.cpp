@@ -53,11 +53,6 @@ Type withElem(BodyState& body, Type type, Type elem) {
   return type->isTensor() ? body.types.tensorValue(elem, type->shape) : elem;
 }
 
-/// Extents of kernels are taken for less than 2^31: a cast to 8 or 16 bits may change one.
-static bool keepsExtent(const BodyState& body, Scalar from, Scalar to) {
-  return bitWidth(from) <= bitWidth(to) || (inKernel(body) && bitWidth(to) >= 32);
-}
-
 DimExpr dimOf(BodyState& body, const Expr* expr) {
   switch (expr->kind) {
   case ExprKind::Int: return DimExpr::constant(static_cast<int64_t>(expr->intValue));
@@ -65,7 +60,8 @@ DimExpr dimOf(BodyState& body, const Expr* expr) {
   case ExprKind::Cast: {
     const Type from = expr->args[0]->type;
     const bool isInt = from->kind == TypeKind::Scalar && isInteger(from->scalar);
-    if (isInt && keepsExtent(body, from->scalar, expr->type->scalar))
+    const uint32_t kept = inKernel(body) ? std::min(bitWidth(from->scalar), 32u) : bitWidth(from->scalar);
+    if (isInt && kept <= bitWidth(expr->type->scalar))  // kernels: extents are taken for less than 2^31
       return dimOf(body, expr->args[0]);
     break;
   }
