@@ -129,18 +129,45 @@ Surroundings surroundingsOf(const Graph& graph, const Structure& structure, Node
   return result;
 }
 
-/// A size of the launch as written.
+static std::optional<Op> operatorOf(const Expr& expr) {
+  if (expr.kind == ExprKind::Builtin)
+    switch (expr.builtin) {
+    case Builtin::CeilDiv: return Op::CeilDiv;
+    case Builtin::Min: return Op::Min;
+    case Builtin::Max: return Op::Max;
+    default: return std::nullopt;
+    }
+  if (expr.kind == ExprKind::Binary)
+    switch (expr.binaryOp) {
+    case BinaryOp::Add: return Op::Add;
+    case BinaryOp::Sub: return Op::Sub;
+    case BinaryOp::Mul: return Op::Mul;
+    case BinaryOp::Div: return Op::Div;
+    case BinaryOp::Rem: return Op::Rem;
+    default: return std::nullopt;
+    }
+  return std::nullopt;
+}
+
+/// A size of the launch as written, in machine arithmetic: of a launch that runs it is the number of blocks or threads.
 static ValueId sizeValue(const Expr& expr, const Function& kernel, NodeTable& nodes) {
   if (const auto number = evaluateSize(expr, {}))
     return nodes.constant(kUsize, *number);
   if (expr.kind == ExprKind::DimValue)
     return dimensionValue(expr.dim, kernel, nodes);
-  if (expr.kind == ExprKind::Cast && bitWidth(expr.type->scalar) == 64)
-    return sizeValue(*expr.args.front(), kernel, nodes);
-  if (expr.kind != ExprKind::Builtin || expr.builtin != Builtin::CeilDiv)
+  if (expr.kind == ExprKind::Builtin && expr.builtin == Builtin::Extent)
+    return dimensionValue(stripRef(expr.args.front()->type)->shape[static_cast<size_t>(expr.ints.front())], kernel,
+                          nodes);
+  const bool isWide = expr.type && expr.type->kind == TypeKind::Scalar && machineType(expr.type) == kUsize;
+  if ((expr.kind == ExprKind::Cast || (expr.kind == ExprKind::Block && expr.args.size() == 1)) && isWide) {
+    const Type from = expr.args.front()->type;
+    return from && machineType(from) == kUsize ? sizeValue(*expr.args.front(), kernel, nodes) : kNoValue;
+  }
+  const auto op = operatorOf(expr);
+  if (!op || !isWide || expr.args.size() != 2)
     return kNoValue;
   const ValueId a = sizeValue(*expr.args.front(), kernel, nodes), b = sizeValue(*expr.args.back(), kernel, nodes);
-  return a == kNoValue || b == kNoValue ? kNoValue : nodes.op(Op::CeilDiv, kUsize, a, b);
+  return a == kNoValue || b == kNoValue ? kNoValue : nodes.op(*op, kUsize, a, b);
 }
 
 /// The elements of a tensor are at most so many: no product of its extents wraps.

@@ -11,7 +11,7 @@ namespace vortex::lang::flow {
 namespace {
 
 constexpr size_t kMostBitLeaves = 4;
-constexpr unsigned kMostBitVisits = 400;
+constexpr unsigned kMostBitVisits = 1000;
 constexpr unsigned kMostBitDepth = 40;
 
 /// A leaf of both sides.
@@ -35,7 +35,8 @@ public:
   std::vector<Leaf> leaves;
   bool isMixed = false;  ///< something but the leaves themselves
 
-  std::optional<Rows> of(ValueId first, ValueId second, unsigned depth = 0) {
+  /// Of the bits that are wanted; the others are not told.
+  std::optional<Rows> of(ValueId first, ValueId second, uint64_t wanted = ~uint64_t(0), unsigned depth = 0) {
     first = nodes_.resolved(first);
     second = nodes_.resolved(second);
     if (first == second)
@@ -44,9 +45,9 @@ public:
     if (!(a.type == b.type) || depth > kMostBitDepth || ++visits_ > kMostBitVisits)
       return std::nullopt;
     if (a.kind == b.kind && a.kind == NodeKind::Convert && !nodes_.type(nodes_.operand(first, 0)).isSigned)
-      return converted(first, second, depth);
+      return converted(first, second, wanted, depth);
     if (a.kind == NodeKind::Op && b.kind == NodeKind::Op && a.op == b.op)
-      if (const auto rows = operation(a, first, second, depth))
+      if (const auto rows = operation(a, first, second, wanted, depth))
         return rows;
     return leaf(first, second, a.type.width);
   }
@@ -66,44 +67,49 @@ private:
     return rows;
   }
 
-  std::optional<Rows> converted(ValueId first, ValueId second, unsigned depth) {
+  std::optional<Rows> converted(ValueId first, ValueId second, uint64_t wanted, unsigned depth) {
     const ValueId x = nodes_.operand(first, 0), y = nodes_.operand(second, 0);
     if (!(nodes_.type(x) == nodes_.type(y)))
       return std::nullopt;
-    auto rows = of(x, y, depth + 1);
+    auto rows = of(x, y, wanted & allOf(nodes_.type(first)), depth + 1);
     for (unsigned bit = nodes_.type(first).width; rows && bit < 64; ++bit)
       (*rows)[bit] = {};
     return rows;
   }
 
-  std::optional<Rows> operation(const Node& node, ValueId first, ValueId second, unsigned depth) {
+  std::optional<Rows> operation(const Node& node, ValueId first, ValueId second, uint64_t wanted, unsigned depth) {
     switch (node.op) {
     case Op::Xor:
     case Op::Or:
-    case Op::Add: return combined(node, first, second, depth);
+    case Op::Add: return combined(node, first, second, wanted, depth);
     case Op::Shl:
     case Op::Shr:
     case Op::And:
     case Op::Mul:
     case Op::Div:
-    case Op::Rem: return withConstant(node, first, second, depth);
+    case Op::Rem: return withConstant(node, first, second, wanted, depth);
     default: return std::nullopt;
     }
   }
 
   /// Of operands that stand in any order: that of the leaves' numbers.
-  std::optional<Rows> combined(const Node& node, ValueId first, ValueId second, unsigned depth) {
+  std::optional<Rows> combined(const Node& node, ValueId first, ValueId second, uint64_t wanted, unsigned depth) {
+    // What is carried comes from below.
+    const uint64_t bits = node.op == Op::Add ? upTo(wanted) : wanted;
     const ValueId a = nodes_.operand(first, 0), b = nodes_.operand(first, 1);
-    for (const size_t swapped : {0u, 1u}) {
+    // Operands that may have the same bits first.
+    const bool isTurned = mayBeSet(a) != mayBeSet(nodes_.operand(second, 0));
+    for (const bool isSecondTry : {false, true}) {
+      const size_t swapped = isTurned != isSecondTry;
       const ValueId c = nodes_.operand(second, swapped), d = nodes_.operand(second, 1 - swapped);
-      // Of Or and Add no bit may be set in both operands, so that nothing is lost and nothing is carried.
-      if (node.op != Op::Xor && ((mayBeSet(a) & mayBeSet(b)) != 0 || (mayBeSet(c) & mayBeSet(d)) != 0))
+      // Of Or and Add no bit may be set in both operands, so that nothing is lost and nothing is carried: `(x | x << 8) & 0x00FF00FF`.
+      if (node.op != Op::Xor && ((mayBeSet(a) & mayBeSet(b) & bits) != 0 || (mayBeSet(c) & mayBeSet(d) & bits) != 0))
         continue;
       const std::vector<Leaf> before = leaves;
-      const auto x = of(a, c, depth + 1);
-      const auto y = x ? of(b, d, depth + 1) : std::nullopt;
+      const auto x = of(a, c, wanted, depth + 1);
+      const auto y = x ? of(b, d, wanted, depth + 1) : std::nullopt;
       if (y)
-        return sum(node, *x, *y);
+        return masked(sum(node, *x, *y), wanted);
       leaves = before;
     }
     return std::nullopt;
@@ -119,7 +125,7 @@ private:
   }
 
   /// By and with constants, and by powers of two.
-  std::optional<Rows> withConstant(const Node& node, ValueId first, ValueId second, unsigned depth) {
+  std::optional<Rows> withConstant(const Node& node, ValueId first, ValueId second, uint64_t wanted, unsigned depth) {
     size_t at = nodes_.isConstant(nodes_.operand(first, 1)) ? 1 : 0;
     const ValueId constant = nodes_.operand(first, at);
     const bool isSided = node.op != Op::And && node.op != Op::Mul, isDown = isSided && node.op != Op::Shl;
@@ -130,10 +136,21 @@ private:
     const auto power = [&]() -> std::optional<int> {
       return std::has_single_bit(number) ? std::optional(std::countr_zero(number)) : std::nullopt;
     }();
-    const auto rows = of(nodes_.operand(first, 1 - at), nodes_.operand(second, 1 - at), depth + 1);
+    const auto count = static_cast<int>(number % node.type.width);
+    const auto needed = [&]() -> uint64_t {
+      const uint64_t told = wanted & allOf(node.type);
+      switch (node.op) {
+      case Op::And: return told & number;
+      case Op::Shl: return told >> count;
+      case Op::Shr: return told << count;
+      case Op::Mul: return power ? told >> *power : 0;
+      case Op::Div: return power ? told << *power : 0;
+      default: return power ? told & (number - 1) : 0;
+      }
+    }();
+    const auto rows = of(nodes_.operand(first, 1 - at), nodes_.operand(second, 1 - at), needed, depth + 1);
     if (!rows)
       return std::nullopt;
-    const auto count = static_cast<int>(number % node.type.width);
     isMixed = true;
     switch (node.op) {
     case Op::And: return masked(*rows, number);
@@ -144,6 +161,11 @@ private:
     default: return power ? std::optional(masked(*rows, number - 1)) : std::nullopt;
     }
   }
+
+  static uint64_t allOf(MachineType type) { return type.width == 64 ? ~uint64_t(0) : (uint64_t(1) << type.width) - 1; }
+
+  /// All bits from the highest one on.
+  static uint64_t upTo(uint64_t bits) { return bits == 0 ? 0 : ~uint64_t(0) >> std::countl_zero(bits); }
 
   static Rows masked(Rows rows, uint64_t mask) {
     for (unsigned bit = 0; bit < 64; ++bit)
@@ -205,7 +227,7 @@ private:
 };
 
 /// Do the sums tell apart all choices of the bits in them?
-bool isInjective(const Rows& rows) {
+bool isInjective(const std::vector<Row>& rows) {
   Row used{};
   std::vector<Row> left;
   for (const Row& row : rows)
@@ -233,15 +255,22 @@ bool isInjective(const Rows& rows) {
 
 }  // namespace
 
-std::vector<std::pair<ValueId, ValueId>> equalByBits(NodeTable& nodes, ValueId first, ValueId second) {
+std::vector<std::pair<ValueId, ValueId>> equalByBits(NodeTable& nodes,
+                                                     std::span<const std::pair<ValueId, ValueId>> equal) {
   BitMap map(nodes);
-  const auto rows = map.of(first, second);
-  if (!rows || !map.isMixed || !isInjective(*rows))
+  std::vector<Row> rows;
+  for (const auto& [first, second] : equal) {
+    const auto made = map.of(first, second);
+    if (!made)
+      return {};
+    rows.insert(rows.end(), made->begin(), made->end());
+  }
+  if (!map.isMixed || !isInjective(rows))
     return {};
   std::vector<std::pair<ValueId, ValueId>> out;
   for (size_t i = 0; i < map.leaves.size(); ++i) {
     uint64_t used = 0;
-    for (const Row& row : *rows)
+    for (const Row& row : rows)
       used |= row[i];
     const Leaf& leaf = map.leaves[i];
     const MachineType type = nodes.type(leaf.first);

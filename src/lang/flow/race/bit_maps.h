@@ -1,12 +1,15 @@
 // Subscripts that are made of bits: `i ^ (i >> 1)`, `(y & 1) << 1 | (x & 1)`.
 #pragma once
 
+#include <span>
+
 #include "lang/flow/value/node.h"
 
 namespace vortex::lang::flow {
 
-/// Values of both sides that are equal where these two are, because each bit of them is a sum modulo 2 of bits of the same unknown numbers, in the
-/// same way on both sides, and no two choices of these bits give one number. Empty: nothing follows.
-std::vector<std::pair<ValueId, ValueId>> equalByBits(NodeTable& nodes, ValueId first, ValueId second);
+/// Values of both sides that are equal where those of all these pairs are, because each bit of them is a sum modulo 2 of bits of the same unknown
+/// numbers, in the same way on both sides, and no two choices of these bits give the same numbers. Empty: nothing follows.
+std::vector<std::pair<ValueId, ValueId>> equalByBits(NodeTable& nodes,
+                                                     std::span<const std::pair<ValueId, ValueId>> equal);
 
 }  // namespace vortex::lang::flow

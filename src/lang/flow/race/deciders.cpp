@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lang/flow/race/equations.h"
+
 namespace vortex::lang::flow {
 namespace {
 
@@ -35,20 +37,17 @@ private:
   /// `isStrict`: the last condition of the point says which of two positions is smaller.
   bool run(size_t axis, PointId point, bool isStrict) {
     const bool isLast = axis >= pair_.axes().size();
-    // Taking a subscript apart costs most: only where the positions have been ordered.
-    for (const bool byDigits : {false, true}) {
-      if (byDigits && !isStrict && !isLast)
-        break;
-      for (size_t i = pair_.coordinates().size(); i-- > 0;) {
-        const Pair::Coordinate& coordinate = pair_.coordinates()[i];
-        if (!isMeaningful(coordinate, point))
-          continue;
-        if (byDigits ? !differByDigits(coordinate, point) && !differByRemainder(coordinate, point)
-                     : !values_.areNeverEqual(coordinate.first, coordinate.second, point))
-          continue;
-        wasSplit = wasSplit || axis > 0 || byDigits;
+    for (size_t i = pair_.coordinates().size(); i-- > 0;) {
+      const Pair::Coordinate& coordinate = pair_.coordinates()[i];
+      if (isMeaningful(coordinate, point) && values_.areNeverEqual(coordinate.first, coordinate.second, point)) {
+        wasSplit = wasSplit || axis > 0;
         return true;
       }
+    }
+    // Taking subscripts apart costs most: only where the positions have been ordered.
+    if ((isStrict || isLast || axis == 0) && followsFromDigits(point)) {
+      wasSplit = wasSplit || axis > 0;
+      return true;
     }
     if (values_.proofSteps() > limit_ || budget_ == 0)
       return false;
@@ -137,27 +136,17 @@ private:
     return (range.low > 0 || range.high < 0) && isClear(x) && isClear(y);
   }
 
-  /// x % n and y % n differ where x and y do, if these are less than n apart.
-  bool differByRemainder(const Pair::Coordinate& coordinate, PointId point) {
-    NodeTable& nodes = pair_.nodes();
-    const auto isRest = [&](ValueId value) { return nodes[value].kind == NodeKind::Op && nodes[value].op == Op::Rem; };
-    const auto [first, second, divisor] = coordinate;
-    if (divisor != kNoValue || !isRest(first) || !isRest(second) || nodes.operand(first, 1) != nodes.operand(second, 1))
-      return false;
-    const auto apart = Polynomial::sum(values_.integer(nodes.operand(first, 0), point),
-                                       values_.integer(nodes.operand(second, 0), point), -1);
-    unsigned budget = 8;
-    zeros_.clear();
-    return apart && isBelow(*apart, values_.integer(nodes.operand(first, 1), point), point) &&
-           isNeverZero(*apart, point, budget);
-  }
-
-  bool differByDigits(const Pair::Coordinate& coordinate, PointId point) {
-    const auto difference =
-        Polynomial::sum(values_.integer(coordinate.first, point), values_.integer(coordinate.second, point), -1);
-    unsigned budget = 24;
-    zeros_ = differences(point);
-    return difference && isNeverZero(*difference, point, budget);
+  /// Where all subscripts are equal something is not as it must be, or both are one thread.
+  bool followsFromDigits(PointId point) {
+    Equations equations(pair_.nodes(), values_, point);
+    const bool isContradictory = equations.areContradictory(differences(point));
+    wasSplit = wasSplit || equations.isTakenApart();
+    if (isContradictory)
+      return true;
+    const auto& axes = pair_.axes();
+    return !pair_.mayBeSame() &&
+           std::all_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(pair_.decisiveAxes()),
+                       [&](const Pair::Coordinate& axis) { return equations.areEqual(axis.first, axis.second); });
   }
 
   /// Of the subscripts: where two accesses meet, all are 0.
@@ -176,98 +165,11 @@ private:
            values_.less(pair_.nodes().constant(kUsize, 0), coordinate.divisor, point) == Truth::Yes;
   }
 
-  bool isPositive(const Polynomial& polynomial, PointId point) {
-    const auto less = Polynomial::sum(polynomial, Polynomial::constant(-1));
-    return less && values_.isAtLeastZero(*less, point);
-  }
-
-  /// Strictly between -unit and unit.
-  bool isBelow(const Polynomial& polynomial, const Polynomial& unit, PointId point) {
-    const auto below = Polynomial::sum(unit, polynomial, -1), above = Polynomial::sum(unit, polynomial);
-    return below && above && isPositive(*below, point) && isPositive(*above, point);
-  }
-
-  /// high · unit + low, where low is smaller than the unit, is 0 only if both are: `row * N + column`.
-  bool isNeverZero(const Polynomial& polynomial, PointId point, unsigned& budget) {
-    if (budget == 0)
-      return false;
-    --budget;
-    const auto negated = Polynomial::sum(Polynomial(), polynomial, -1);
-    if (isPositive(polynomial, point) || (negated && isPositive(*negated, point)))
-      return true;
-    std::vector<std::pair<Monomial, __int128>> units;
-    for (const auto& [monomial, coefficient] : polynomial.terms()) {
-      const __int128 size = coefficient < 0 ? -coefficient : coefficient;
-      if (!monomial.empty() && size > 1)
-        units.push_back({{}, size});
-      for (ValueId leaf : monomial)
-        if (monomial.size() > 1 || size > 1)
-          units.push_back({{leaf}, 1});
-    }
-    std::sort(units.begin(), units.end());
-    units.erase(std::unique(units.begin(), units.end()), units.end());
-    return std::any_of(units.begin(), units.end(), [&](const auto& unit) {
-      return differsAtUnit(polynomial, unit.first, unit.second, point, budget);
-    });
-  }
-
-  bool differsAtUnit(const Polynomial& polynomial, const Monomial& leaf, __int128 number, PointId point,
-                     unsigned& budget) {
-    Polynomial high, low;
-    for (const auto& [monomial, coefficient] : polynomial.terms()) {
-      Monomial rest = monomial;
-      bool isMultiple = coefficient % number == 0;
-      for (ValueId factor : leaf)
-        isMultiple = rest.remove(factor) && isMultiple;
-      const auto sum = isMultiple ? Polynomial::sum(high, Polynomial::of(rest, coefficient / number))
-                                  : Polynomial::sum(low, Polynomial::of(monomial, coefficient));
-      if (!sum)
-        return false;
-      (isMultiple ? high : low) = *sum;
-    }
-    if (high.isZero() || low.isZero() || !isBelow(low, Polynomial::of(leaf, number), point))
-      return false;
-    const size_t known = zeros_.size();
-    zeros_.insert(zeros_.end(), {high.dividedBy(high.content()), low.dividedBy(low.content())});
-    if (isNeverZero(low, point, budget) || isNeverZero(high, point, budget) || areQuotientAndRemainder(point) ||
-        values_.areNeverAllZero(zeros_, point))
-      return true;
-    zeros_.resize(known);
-    return false;
-  }
-
-  /// x / w = y / w and x % w = y % w, though x and y differ.
-  bool areQuotientAndRemainder(PointId point) {
-    NodeTable& nodes = pair_.nodes();
-    for (const Polynomial& zero : zeros_) {
-      const auto& terms = zero.terms();
-      if (terms.size() != 2 || terms[0].first.size() != 1 || terms[1].first.size() != 1 ||
-          terms[0].second != -terms[1].second)
-        continue;
-      const ValueId a = terms[0].first[0], b = terms[1].first[0];
-      if (nodes[a].kind != NodeKind::Op || nodes[a].op != Op::Div || nodes[b].kind != NodeKind::Op ||
-          nodes[b].op != Op::Div || nodes.operand(a, 1) != nodes.operand(b, 1))
-        continue;
-      const ValueId x = nodes.operand(a, 0), y = nodes.operand(b, 0), by = nodes.operand(a, 1);
-      const auto rest = [&](ValueId of) { return values_.integer(nodes.op(Op::Rem, nodes.type(of), of, by), point); };
-      const auto rests = Polynomial::sum(rest(x), rest(y), -1);
-      const bool areEqual = rests && std::any_of(zeros_.begin(), zeros_.end(), [&](const Polynomial& other) {
-                              const auto sum = Polynomial::sum(other, *rests),
-                                         apart = Polynomial::sum(other, *rests, -1);
-                              return (sum && sum->isZero()) || (apart && apart->isZero());
-                            });
-      if (areEqual && isPositive(values_.integer(by, point), point) && values_.areNeverEqual(x, y, point))
-        return true;
-    }
-    return false;
-  }
-
   bool with(PointId point, ValueId condition, size_t axis, bool isStrict) {
     return run(axis, values_.assume(point, {{condition, true}}), isStrict);
   }
 
   Pair& pair_;
-  std::vector<Polynomial> zeros_;  ///< what a subscript's digits would have to be
   uint64_t limit_;
   Values values_;
   bool isSameThread_ = true;  ///< all decisive axes so far are equal

@@ -4,25 +4,35 @@
 
 namespace vortex::lang::flow {
 
+Evaluator::Evaluator(const Graph& graph, const SampleLaunch& launch) : graph_(graph), launch_(launch) {
+  known_.resize(graph.values.size());
+  for (const Argument& argument : graph.arguments) {
+    const auto scalar = std::find_if(launch.scalars.begin(), launch.scalars.end(),
+                                     [&](const auto& each) { return each.first == argument.variable; });
+    arguments_.push_back(scalar == launch.scalars.end() ? std::nullopt : Number(scalar->second));
+  }
+}
+
 void Evaluator::start(const Axes& block, const Axes& thread) {
   block_ = block;
   thread_ = thread;
-  std::fill(known_.begin(), known_.end(), Cell{});
-  age_ = 1;
+  ++age_;
+  ++started_;
 }
 
 void Evaluator::set(ValueId value, Number number) {
   Cell& cell = known_[indexOf(value)];
-  const bool isNews = cell.isSet ? cell.number != number : number.has_value();  // else computed values stay
+  // Else computed values stay.
+  const bool isNews = cell.setBy == started_ ? cell.number != number : number.has_value();
   age_ += isNews;
-  cell = {number, age_, true};
+  cell = {number, age_, started_};
 }
 
 Number Evaluator::evaluate(ValueId value, unsigned depth) {
   if (indexOf(value) >= known_.size())
     return std::nullopt;
   Cell& cell = known_[indexOf(value)];
-  if (cell.isSet || cell.age == age_)
+  if (cell.setBy == started_ || cell.age == age_)
     return cell.number;
   const Number number = depth < 2000 ? compute(value, depth + 1) : std::nullopt;
   known_[indexOf(value)].number = number;
@@ -44,7 +54,7 @@ Number Evaluator::compute(ValueId value, unsigned depth) {
       return node.type.wrap(*of);
     return std::nullopt;
   case NodeKind::Op: return operation(node, value, depth);
-  case NodeKind::Argument:
+  case NodeKind::Argument: return node.number() < arguments_.size() ? arguments_[node.number()] : std::nullopt;
   case NodeKind::Phi:
   case NodeKind::Load:
   case NodeKind::Ticket:

@@ -9,12 +9,10 @@ namespace vortex::lang::flow {
 using Number = std::optional<__int128>;
 using Axes = std::array<int64_t, 3>;
 
-/// Where a thread is and what it knows. What memory and arguments hold is not known.
+/// Where a thread is and what it knows. What memory holds is not known, nor arguments that the launch gives no number.
 class Evaluator {
 public:
-  Evaluator(const Graph& graph, const SampleLaunch& launch) : graph_(graph), launch_(launch) {
-    known_.resize(graph.values.size());
-  }
+  Evaluator(const Graph& graph, const SampleLaunch& launch);
 
   void start(const Axes& block, const Axes& thread);
   /// Of a phi, or of what a step made.
@@ -27,7 +25,7 @@ private:
   struct Cell {
     Number number;
     uint64_t age = 0;
-    bool isSet = false;  ///< by set: stays until it is set again
+    uint32_t setBy = 0;  ///< by set for this thread: stays until it is set again
   };
 
   Number evaluate(ValueId value, unsigned depth);
@@ -39,7 +37,9 @@ private:
   const SampleLaunch& launch_;
   Axes block_{}, thread_{};
   std::vector<Cell> known_;
+  std::vector<Number> arguments_;
   uint64_t age_ = 0;
+  uint32_t started_ = 0;  ///< of those that were started
 };
 
 }  // namespace vortex::lang::flow

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "lang/flow/graph/graph.h"
 #include "lang/sema/children.h"
 #include "lang/sema/integers.h"
 #include "lang/sema/kernel/default_block.h"
@@ -136,6 +137,12 @@ std::string SampleLaunch::describe(const Function& kernel) const {
   for (size_t i = 0; i < kernel.dims.size() && i < dims.size(); ++i)
     if (dims[i] && !kernel.dims[i].constant)
       parts.push_back(base::concat(kernel.dims[i].name, " = ", *dims[i]));
+  for (const auto& [scalar, number] : scalars)
+    if (std::none_of(kernel.dims.begin(), kernel.dims.end(),
+                     [&](const DimBinding& dim) { return dim.name == scalar->name; }))
+      parts.push_back(
+          base::concat(scalar->name, " = ",
+                       machineType(scalar->type) == kBool ? number != 0 ? "true" : "false" : std::to_string(number)));
   return parts.empty() ? "" : "with " + base::join(parts, ", ");
 }
 
@@ -168,12 +175,61 @@ std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vect
       SampleLaunch launch = base;
       for (size_t i = 0; i < free.size(); ++i)
         launch.dims[free[i]] = size[i % 2];
+      for (size_t i = 0; i < free.size(); ++i)
+        if (const DimBinding& dim = kernel.dims[free[i]]; dim.isScalarValue)
+          launch.scalars.emplace_back(kernel.params[*dim.param], *launch.dims[free[i]]);
       if (result.size() < limit && satisfies(kernel, launch.dims) && place(kernel, shape, launch))
         result.push_back(std::move(launch));
     }
   std::sort(result.begin(), result.end(), [](const SampleLaunch& a, const SampleLaunch& b) {
     return std::tuple(a.threads() * a.blocks(), a.dims) < std::tuple(b.threads() * b.blocks(), b.dims);
   });
+  return result;
+}
+
+/// Numbers for scalars: equal ones first, as for extents, then some that tell two scalars apart.
+static std::vector<std::array<int64_t, 2>> scalarChoices(bool areSeveral) {
+  std::vector<std::array<int64_t, 2>> choices;
+  for (int64_t number : {2, 3, 1, 5, 0, 8, 64, -1})
+    choices.push_back({number, number});
+  if (areSeveral)
+    for (const std::array<int64_t, 2>& each : {std::array<int64_t, 2>{1, 2}, {2, 1}, {0, 3}, {3, 0}, {8, 1}, {1, 8}})
+      choices.push_back(each);
+  return choices;
+}
+
+std::vector<SampleLaunch> withScalars(const Function& kernel, const SampleLaunch& launch) {
+  std::vector<const Variable*> numbers, bools;
+  for (const Variable* param : kernel.params)
+    if (param->type->kind == TypeKind::Scalar && !isFloat(param->type->scalar) &&
+        std::none_of(launch.scalars.begin(), launch.scalars.end(),
+                     [&](const auto& each) { return each.first == param; }))
+      (machineType(param->type) == kBool ? bools : numbers).push_back(param);
+  std::vector<SampleLaunch> result;
+  if (numbers.empty() && bools.empty())
+    return result;
+  // A grid that is given by arguments is the caller's.
+  const auto isUnknown = [&](const Expr* size) { return !evaluateSize(*size, launch.dims); };
+  const KernelSpec& spec = *kernel.kernel;
+  if (std::any_of(spec.grid.begin(), spec.grid.end(), isUnknown) ||
+      std::any_of(spec.block.begin(), spec.block.end(), isUnknown))
+    return result;
+  std::vector<std::array<int64_t, 2>> choices = scalarChoices(numbers.size() > 1);
+  if (numbers.empty())
+    choices.resize(1);
+  for (const std::array<int64_t, 2>& choice : choices)
+    for (unsigned truths = 0; truths < (bools.empty() ? 1u : bools.size() == 1 ? 2u : 4u); ++truths) {
+      SampleLaunch made = launch;
+      bool fits = true;
+      for (size_t i = 0; i < numbers.size(); ++i) {
+        fits = fits && machineType(numbers[i]->type).contains(choice[i % 2]);
+        made.scalars.emplace_back(numbers[i], choice[i % 2]);
+      }
+      for (size_t i = 0; i < bools.size(); ++i)
+        made.scalars.emplace_back(bools[i], truths >> (i % 2) & 1);
+      if (fits)
+        result.push_back(std::move(made));
+    }
   return result;
 }
 

@@ -42,6 +42,7 @@ void Pair::makeAxes() {
       for (Env* env : {&first_, &second_}) {
         env->block[axis] = fresh(kUsize, nodes.position(PositionKind::BlockId, axis));
         assume(nodes.op(Op::Lt, kBool, env->block[axis], nodes.position(PositionKind::GridDim, axis)));
+        assume(nodes.op(Op::Lt, kBool, env->block[axis], nodes.constant(kUsize, kMostBlocksOfAxis)));
       }
       axes_.push_back({first_.block[axis], second_.block[axis]});
     } else {

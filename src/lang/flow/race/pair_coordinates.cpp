@@ -96,12 +96,20 @@ void Pair::addElementPath(const Place& a, const Place& b) {
 /// x ^ m and y ^ m differ where x and y do, and so do other numbers made of their bits.
 void Pair::addUnmasked() {
   NodeTable& nodes = view_.nodes;
-  for (size_t i = 0; i < coordinates_.size() && coordinates_.size() < 16; ++i) {
-    const auto [first, second, divisor] = coordinates_[i];
-    for (const auto& [x, y] : equalByBits(nodes, first, second))
+  std::vector<std::pair<ValueId, ValueId>> all;
+  for (const Coordinate& each : coordinates_)
+    all.emplace_back(each.first, each.second);
+  const auto add = [&](std::span<const std::pair<ValueId, ValueId>> equal) {
+    for (const auto& [x, y] : equalByBits(nodes, equal))
       if (std::none_of(coordinates_.begin(), coordinates_.end(),
                        [&, x = x, y = y](const Coordinate& each) { return each.first == x && each.second == y; }))
-        coordinates_.push_back({x, y, divisor});
+        coordinates_.push_back({x, y});
+  };
+  add(all);  // two subscripts may have the bits of one number between them
+  for (size_t i = 0; i < coordinates_.size() && coordinates_.size() < 16; ++i) {
+    const auto [first, second, divisor] = coordinates_[i];
+    const std::pair<ValueId, ValueId> one{first, second};
+    add({&one, 1});
     const auto isXor = [&](ValueId value) { return nodes[value].kind == NodeKind::Op && nodes[value].op == Op::Xor; };
     if (!isXor(first) || !isXor(second))
       continue;

@@ -309,20 +309,65 @@ private:
 
   void walkUndecided() {
     Meetings meetings;
+    const std::vector<SampleLaunch> launches = sampleLaunches(*graph_.function, shapes_.blocks, kMostLaunches);
     uint64_t budget = kMostWalkedSteps;
-    for (const SampleLaunch& launch : sampleLaunches(*graph_.function, shapes_.blocks, kMostLaunches)) {
-      const std::vector<bool> wanted = undecidedSteps(meetings);
-      if (budget == 0 || std::find(wanted.begin(), wanted.end(), true) == wanted.end())
+    for (const SampleLaunch& launch : launches)
+      if (!walk(launch, budget, meetings))
         break;
-      walkLaunch(graph_, launch, wanted, budget, meetings);
-    }
+    budget = kMostWalkedSteps;
+    for (const SampleLaunch& launch : launches)
+      for (const SampleLaunch& each : withScalars(*graph_.function, launch))
+        if (!walk(each, budget, meetings))
+          break;
     for (const auto& [steps, meeting] : meetings) {
       auto found = report_.pairs.find(steps);
       if (found == report_.pairs.end() || found->second.decider != Decider::None)
         continue;
-      found->second.decider = Decider::Witness;
+      if (meeting.launch.scalars.empty() || !(followsFromScalars(steps.first) || followsFromScalars(steps.second)))
+        found->second.decider = Decider::Witness;
       found->second.meeting = meeting;
     }
+  }
+
+  /// False: there is no more to be found.
+  bool walk(const SampleLaunch& launch, uint64_t& budget, Meetings& meetings) {
+    const std::vector<bool> wanted = undecidedSteps(meetings);
+    if (budget == 0 || std::find(wanted.begin(), wanted.end(), true) == wanted.end())
+      return false;
+    walkLaunch(graph_, launch, wanted, budget, meetings);
+    return true;
+  }
+
+  /// Subscripts are computed from a scalar argument, a stride or an offset: which numbers it may have is the caller's promise. Conditions and ends of
+  /// loops are none.
+  bool followsFromScalars(StepId step) const {
+    const NodeTable& nodes = graph_.values;
+    std::vector<ValueId> pending;
+    for (const Access& access : graph_.accessesOf(graph_[step]))
+      for (const Projection& projection : graph_[access.place].path) {
+        if (projection.kind == ProjectionKind::Slot)
+          pending.push_back(projection.index);
+        for (const DimRange& range : projection.dims)
+          for (ValueId bound : {range.begin, range.isIndex() ? kNoValue : range.end})
+            if (bound != kNoValue)
+              pending.push_back(bound);
+      }
+    std::set<ValueId> seen;
+    while (!pending.empty()) {
+      const ValueId at = nodes.resolved(pending.back());
+      pending.pop_back();
+      const Node& node = nodes[at];
+      if (node.kind == NodeKind::Argument)
+        return true;
+      if (!seen.insert(at).second)
+        continue;
+      if (node.kind == NodeKind::Phi)
+        pending.insert(pending.end(), nodes.phiOperands(at).begin(), nodes.phiOperands(at).end());
+      if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert)
+        for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
+          pending.push_back(nodes.operand(at, i));
+    }
+    return false;
   }
 
   Graph& graph_;

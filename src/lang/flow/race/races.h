@@ -17,9 +17,10 @@ struct RaceVerdict {
   Decider decider = Decider::None;
   /// None: what stands in the way of a proof; an expression of the program, or null.
   const Expr* cause = nullptr;
-  std::optional<Meeting> meeting;  ///< Witness
-  LocalId counter = kNoLocal;      ///< Tickets
-  uint32_t limits = 0;             ///< Launch: bits, by number
+  /// Witness. None: they meet in a launch with scalars that subscripts follow from, which callers may never give.
+  std::optional<Meeting> meeting;
+  LocalId counter = kNoLocal;  ///< Tickets
+  uint32_t limits = 0;         ///< Launch: bits, by number
 };
 
 struct RaceReport {

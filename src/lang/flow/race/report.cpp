@@ -111,6 +111,8 @@ void reportUnknown(const Graph& graph, const Finding& finding, bool isError, dia
   labelFurther(graph, finding, builder);
   if (cause && !(cause->range == a) && !(cause->range == b))
     builder.label(cause->range, "depends on this value");
+  if (finding.verdict->meeting)
+    builder.note(describe(*finding.verdict->meeting) + "; an `assert` in the kernel excludes such arguments");
   if (cause && cause->kind == ExprKind::Builtin && cause->builtin == Builtin::AtomicAdd)
     builder.help("tickets differ for all threads if the amounts are positive and the counter cannot come round: count "
                  "in a `u64`, or in loops of constant length");

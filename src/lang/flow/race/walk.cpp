@@ -340,7 +340,8 @@ private:
                second.block,
                acrossBlocks,
                element(first, key, firstIndex),
-               launch_.describe(*graph_.function)};
+               launch_.describe(*graph_.function),
+               launch_};
   }
 
   /// "`parts[1].mass[4]`": what leads to the tensor stands in the key before the epoch, what is taken of its element in the touch.

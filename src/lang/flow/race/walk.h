@@ -17,6 +17,7 @@ struct Meeting {
   bool acrossBlocks = false;
   std::string element;  ///< "`t[4]`"
   std::string sizes;    ///< "with N = 64"; may be empty
+  SampleLaunch launch;
 };
 
 /// By the two steps, the first one found.

@@ -122,6 +122,10 @@ Truth Values::differ(ValueId a, ValueId b, PointId point) {
   return Truth::Unknown;
 }
 
+bool Values::isNeverZero(const Polynomial& polynomial, PointId point) {
+  return isNeverZero(contextAt(point), polynomial, 0);
+}
+
 bool Values::areNeverEqual(ValueId a, ValueId b, PointId point) {
   a = nodes_.resolved(a);
   b = nodes_.resolved(b);

@@ -43,7 +43,8 @@ Interval Values::structuralRange(Context& context, ValueId leaf) {
 
 Interval Values::rangeOfPosition(Context& context, const Node& node) {
   const auto most = [&](PositionKind kind) {
-    return interval(context, integer(context, nodes_.position(kind, node.axis()))).high - 1;
+    const __int128 known = kind == PositionKind::GridDim ? kMostBlocksOfAxis : kMostThreadsOfBlock;
+    return std::min(interval(context, integer(context, nodes_.position(kind, node.axis()))).high, known) - 1;
   };
   switch (node.position()) {
   case PositionKind::ThreadId: return {0, most(PositionKind::BlockDim)};
@@ -128,21 +129,47 @@ Interval Values::interval(Context& context, const Monomial& monomial) {
   Interval product{1, 1};
   for (ValueId leaf : monomial)
     product = product * leafRange(context, leaf);
-  for (const auto& [factors, limit] : launch_.products) {
-    Monomial common, others;
-    std::set_intersection(monomial.begin(), monomial.end(), factors.begin(), factors.end(), std::back_inserter(common));
-    if (common.size() < 2)
-      continue;
-    std::set_difference(monomial.begin(), monomial.end(), factors.begin(), factors.end(), std::back_inserter(others));
-    Interval bounded{1, 1};
-    for (ValueId leaf : common)
-      bounded = bounded * leafRange(context, leaf);
-    bounded = bounded.meet({-Interval::kUnbounded, limit});
-    for (ValueId leaf : others)
-      bounded = bounded * leafRange(context, leaf);
-    product = product.meet(bounded);
-  }
+  product = product.meet(boundedByProducts(context, monomial));
   return context.products.insert_or_assign(monomial, product).first->second;
+}
+
+/// By the products of extents that are bounded: of factors that are extents, or parts of them (ceil_div(M, 64) is at most M).
+Interval Values::boundedByProducts(Context& context, const Monomial& monomial) {
+  std::vector<ValueId> least;
+  for (ValueId leaf : monomial)
+    least.push_back(wholeOf(context, leaf));
+  Interval best;
+  for (const auto& [factors, limit] : launch_.products) {
+    std::vector<ValueId> left = factors;
+    std::vector<bool> isTaken(least.size());
+    size_t common = 0;
+    for (size_t i = 0; i < least.size(); ++i)
+      if (const auto found = std::find(left.begin(), left.end(), least[i]); found != left.end()) {
+        left.erase(found);
+        isTaken[i] = true;
+        ++common;
+      }
+    if (common < 2)
+      continue;
+    Interval bounded{0, limit};
+    for (size_t i = 0; i < least.size(); ++i)
+      if (!isTaken[i])
+        bounded = bounded * leafRange(context, monomial[i]);
+    best = best.meet(bounded);
+  }
+  return best;
+}
+
+/// What the leaf is a part of, and at most as large as: the dividend of a quotient.
+ValueId Values::wholeOf(Context& context, ValueId leaf) {
+  const Node node = nodes_[leaf];
+  if (node.kind != NodeKind::Op || (node.op != Op::Div && node.op != Op::CeilDiv && node.op != Op::Rem) ||
+      node.type.isSigned)
+    return leaf;
+  const Polynomial dividend = integer(context, nodes_.operand(leaf, 0));
+  const auto& terms = dividend.terms();
+  const bool isLeaf = terms.size() == 1 && terms[0].second == 1 && terms[0].first.size() == 1;
+  return isLeaf && terms[0].first[0] != leaf ? terms[0].first[0] : leaf;
 }
 
 Interval Values::interval(Context& context, const Polynomial& polynomial) {

@@ -94,6 +94,8 @@ public:
   bool isNotLess(ValueId a, ValueId b, PointId point);  ///< less says No
   /// Is the polynomial of integers at least 0 whatever the leaves are? False: not proven.
   bool isAtLeastZero(const Polynomial& polynomial, PointId point);
+  /// Is the polynomial of integers never 0? False: not proven.
+  bool isNeverZero(const Polynomial& polynomial, PointId point);
   /// Is at least one of the integers not 0, whatever the leaves are, by what is known of remainders?
   bool areNeverAllZero(std::span<const Polynomial> zeros, PointId point);
   /// Steps of all proofs so far: what a caller with a budget watches.
@@ -147,6 +149,8 @@ private:
   Interval range(Context&, ValueId);
   Interval interval(Context&, const Polynomial&);
   Interval interval(Context&, const Monomial&);
+  Interval boundedByProducts(Context&, const Monomial&);
+  ValueId wholeOf(Context&, ValueId leaf);
   bool isAtLeastZero(Context&, ValueId);
   /// Polynomials that are at least 0 and say something of the leaf.
   const std::vector<Polynomial>& inequalitiesOf(Context&, ValueId leaf);
