@@ -126,6 +126,23 @@ def test_blocks_of_any_size_work(random, block):
     np.testing.assert_array_equal(out, x)
 
 
+@pytest.mark.parametrize("block", [2048, 8192])
+def test_rows_in_blocks_beyond_the_hardware_s(random, block):
+    @metile.kernel
+    def softmax(X, Out, n, BLOCK: metile.constexpr):
+        row = metile.program_id(0)
+        columns = metile.arange(0, BLOCK)
+        x = metile.load(X + row * n + columns, mask=columns < n, other=-float("inf"))
+        e = metile.exp(x - metile.max(x))
+        metile.store(Out + row * n + columns, e / metile.sum(e), mask=columns < n)
+
+    rows, n = 3, block - 5
+    x, out = random.random((rows, n), dtype=np.float32), np.full((rows, n), np.nan, np.float32)
+    softmax[rows](x, out, n, BLOCK=block)
+    e = np.exp(x.astype(np.float64))
+    np.testing.assert_allclose(out, e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
 def test_a_constexpr_that_is_not_a_number_is_one_kernel():
     @metile.kernel
     def fill(Out, VALUE: metile.constexpr, BLOCK: metile.constexpr):

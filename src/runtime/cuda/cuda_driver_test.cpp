@@ -214,8 +214,7 @@ TEST_F(CudaDriver, LimitsAreCheckedBeforeAnythingIsLaunched) {
   };
   expect([&](auto& phase, auto& sizes) { phase.hardwareThreads = sizes.constant(1056); },
          "1056 hardware threads per block, the device allows 1024");
-  expect([&](auto& phase, auto& sizes) { phase.block[0] = sizes.constant(2048); },
-         "2048 threads per block, the device allows 1024");
+  expect([&](auto& phase, auto& sizes) { phase.block[0] = sizes.constant(0); }, "0 threads per block");
   expect([&](auto& phase, auto& sizes) { phase.sharedBytes = sizes.constant(300000); },
          "the device has 232448 of shared memory");
   expect([&](auto& phase, auto& sizes) { phase.grid[1] = sizes.constant(70000); },
@@ -223,7 +222,23 @@ TEST_F(CudaDriver, LimitsAreCheckedBeforeAnythingIsLaunched) {
   EXPECT_EQ(standIn_.count("cuLaunchKernel"), 0);
   EXPECT_EQ(launchError([&](auto& phase, auto& sizes) { phase.sharedBytes = sizes.constant(200000); }),
             "no error");  // asked for, once
+  EXPECT_EQ(launchError([&](auto& phase, auto& sizes) { phase.block[0] = sizes.constant(2048); }),
+            "no error");  // of which each hardware thread runs several
   EXPECT_EQ(standIn_.count("cuFuncSetAttribute"), 1);
+}
+
+TEST_F(CudaDriver, KernelsThatRunNothingNeedNoCode) {
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const StreamRef stream = device->createStream().value();
+  auto kernel = cuda::testing::bareKernel("sparse");
+  kernel->phases.clear();
+  kernel->steps = artifact::inOrder(0);
+  kernel->code.clear();
+  const auto loaded = device->load(kernel);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto launched = launch(*device, *stream, *loaded, {});
+  ASSERT_TRUE(launched) << launched.error().message;
+  EXPECT_EQ(standIn_.count("cuLaunchKernel"), 0);
 }
 
 TEST_F(CudaDriver, ALaunchNeitherAllocatesNorWaits) {

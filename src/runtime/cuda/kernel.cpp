@@ -84,8 +84,10 @@ Result<hal::KernelRef> CudaKernel::load(const hal::Device* device, const Resourc
                         gpu.facts().capability, "'")};
   if (Result<void> valid = checkArtifact(*kernel); !valid)
     return fail(valid.error());
-  const bool isPlan = kernel->code.empty() && !kernel->absent.empty();
-  if (Result<void> runs = isPlan ? checkPtx(gpu, {.target = kernel->target}) : checkText(gpu, textOf(*kernel)); !runs)
+  // A plan, whose entries come later, or results without elements: nothing runs.
+  const bool hasNoText = kernel->code.empty() && (!kernel->absent.empty() || kernel->phases.empty());
+  if (Result<void> runs = hasNoText ? checkPtx(gpu, {.target = kernel->target}) : checkText(gpu, textOf(*kernel));
+      !runs)
     return fail(runs.error());
   Result<ContextRef> context = gpu.context();
   if (!context)

@@ -31,7 +31,7 @@ struct DeviceInfo {
   uint64_t memoryBytes = 0;      ///< of the device
   uint32_t workers = 1;          ///< blocks that execute at the same time: threads of a CPU, cores of a GPU
   uint64_t maxSharedBytes = 0;   ///< shared memory of a block; 0: no limit but the memory
-  uint32_t maxBlockThreads = 0;  ///< threads of a block; 0: no limit
+  uint32_t maxBlockThreads = 0;  ///< hardware threads of a block; 0: no limit
   uint32_t maxGrid[3] = {};      ///< blocks per axis; 0: no limit
   bool executes = true;          ///< false: launches are checked and recorded only
   bool hostMemory = false;       ///< Buffer::host() is never null, and Device::wrap is free of copies

@@ -170,7 +170,8 @@ TEST(NullDevice, ScratchMemoryThatDoesNotFitIsRefusedNotWrapped) {
 
 TEST(NullDevice, LimitsOfBlocksHold) {
   artifact::Kernel kernel = kernelNamed("sparse");
-  kernel.phases[0].block[0] = kernel.sizes.constant(2048);
+  kernel.phases[0].block[0] = kernel.sizes.constant(65536);
+  kernel.phases[0].hardwareThreads = kernel.sizes.constant(2048);
   kernel.phases[0].sharedBytes = kernel.sizes.constant(1000);
   const auto message = [&](const null_device::Options& options) {
     const auto device = null_device::createDevice(options);
@@ -179,7 +180,7 @@ TEST(NullDevice, LimitsOfBlocksHold) {
     return launched ? "no error" : launched.error().message;
   };
   EXPECT_EQ(message({.maxSharedBytes = 1000, .maxBlockThreads = 2048}), "no error");
-  EXPECT_NE(message({.maxBlockThreads = 1024}).find("2048 threads per block, the device allows 1024"),
+  EXPECT_NE(message({.maxBlockThreads = 1024}).find("2048 hardware threads per block, the device allows 1024"),
             std::string::npos);
   EXPECT_NE(message({.maxSharedBytes = 999}).find("1000 bytes of shared memory"), std::string::npos);
 }
