@@ -51,25 +51,32 @@ template <typename T> void check(const std::string& type, uint64_t seed) {
   for (int program = 0; program < 12; ++program) {
     const Field row{below(5), (1 << below(4)) - 1, below(4) - 1, below(3) - 1};
     const Field column{below(3), (1 << below(4)) - 1, below(5) - 1, below(5) - 2};
-    const int64_t part = int64_t(8) << below(3);  // of a warp, by whose lanes' numbers places are told
+    const int64_t part = int64_t(2) << below(5);  // of a warp, by whose lanes' numbers places are told
     const std::string view = "!vx.view<?x" + type + ", global>";
     codegen::TargetOptions options;
     if (program % 2)
       options.cpu = "x86-64-v3";
-    TestKernel kernel(module("%a: " + view + ", %o: " + view + ", %origin: index, %pitch: index", "1;1;1", "96;1;1", R"(
+    // Without operations of warps, in rows that are no multiples of them.
+    const bool hasRows = program % 3 == 0;
+    const int64_t nx = hasRows ? 9 + below(16) : 96, ny = hasRows ? 1 + below(6) : 1, threads = nx * ny;
+    TestKernel kernel(module("%a: " + view + ", %o: " + view + ", %origin: index, %pitch: index", "1;1;1",
+                             std::to_string(nx) + ";" + std::to_string(ny) + ";1", R"(
   %nx = vx.block_dim x
+  %ny = vx.block_dim y
   %c1 = arith.constant 1 : index
   %part = arith.constant )" + std::to_string(part) + R"( : index
-  vx.threads (%nx, %c1, %c1) {
+  vx.threads (%nx, %ny, %c1) {
   ^bb0(%x: index, %y: index, %z: index, %l: index):
-    vx.warp_barrier
+)" + std::string(hasRows ? "" : "    vx.warp_barrier\n") + R"(
     %lane = arith.remui %l, %part : index
 )" + row.text("row") + column.text("column") + R"(
     %start = arith.muli %pitch, %row : index
     %to = arith.addi %origin, %start : index
     %i = arith.addi %to, %column : index
     %v = vx.load %a[%i] guarded : )" + view + " -> " + type + R"(
-    vx.store %v, %o[%l] : )" + type + ", " + view + R"(
+    %before = arith.muli %y, %nx : index
+    %at = arith.addi %before, %x : index
+    vx.store %v, %o[%at] : )" + type + ", " + view + R"(
     vx.yield
   })"),
                       options);
@@ -87,7 +94,6 @@ template <typename T> void check(const std::string& type, uint64_t seed) {
         origin = static_cast<uint64_t>(count - 1 - column.of(part - 1)) - pitch * row.of(part - 1);
       else if (launch % 6 == 5)
         origin = below(3);
-      const int64_t threads = 96;
       std::vector<T> out(threads, T(77));
       kernel.run(
           {Arg::strided(memory.last(count), {count}, {1}), Arg::tensor(out), Arg::scalar(origin), Arg::scalar(pitch)});

@@ -175,11 +175,12 @@ std::optional<Lane> RegionEmitter::extended(mlir::Operation* op, const Lane& nar
   return math_.extended(narrow, isSigned ? ir_.CreateSExt(lanes, wide) : ir_.CreateZExt(lanes, wide), isSigned);
 }
 
-/// The number of a thread within its warp, or within a part of it: warps begin at multiples of their width.
+/// The number of a thread within its warp, or within a part of it. Warps begin at multiples of their width: of the block's threads, or of a
+/// row's, where rows are walked one by one.
 std::optional<Lane> RegionEmitter::laneNumber(mlir::Operation* op, llvm::ArrayRef<Lane> in) {
   mlir::Block& block = region_.getBody().front();
   const mlir::Value number = op->getOperand(0);
-  const bool isFromWarp = number == block.getArgument(3) || (shape_.rows && number == block.getArgument(0));
+  const bool isFromWarp = number == block.getArgument(shape_.rows ? 0 : 3);
   auto* divisor = in[1].isUniform() ? llvm::dyn_cast<llvm::ConstantInt>(in[1].value) : nullptr;
   if (!isFromWarp || section_.op || !in[0].isAffine() || !divisor || divisor->isZero() ||
       shape_.width % divisor->getZExtValue() != 0)
