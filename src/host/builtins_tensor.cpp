@@ -170,8 +170,8 @@ Value Evaluator::random(const Expr& expr) {
                         ? std::sqrt(-2 * std::log(1 - a)) * std::cos(2 * std::numbers::pi * b)
                         : a;
       double first = args.size() > 2 ? args[2].asFloat() : 0, second = args.size() > 3 ? args[3].asFloat() : 1;
-      element = roundFloat(type, expr.builtin == Builtin::RandomNormal ? first + second * unit
-                                                                       : first + (second - first) * unit);
+      element = lang::roundToFloat(type, expr.builtin == Builtin::RandomNormal ? first + second * unit
+                                                                               : first + (second - first) * unit);
     }
     storeScalar(type, element, &bytes[i * width]);
   }

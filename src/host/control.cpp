@@ -2,6 +2,7 @@
 #include "host/evaluator_state.h"
 #include "host/place_named.h"
 #include "lang/sema/byte_sizes.h"
+#include "lang/sema/integers.h"
 
 #include <cstring>
 #include <pthread.h>
@@ -66,7 +67,7 @@ Value Evaluator::eval(const Expr& expr) {
 Value Evaluator::evalInPlace(const Expr& expr) {
   switch (expr.kind) {
   case ExprKind::Int: return static_cast<int64_t>(expr.intValue);
-  case ExprKind::Float: return roundFloat(expr.type->scalar, expr.floatValue);
+  case ExprKind::Float: return lang::roundToFloat(expr.type->scalar, expr.floatValue);
   case ExprKind::String: return Value::text(expr.text);
   case ExprKind::Unit: return {};
   case ExprKind::Var: return copyOf(*slotOf(expr.variable));

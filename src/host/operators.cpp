@@ -86,7 +86,7 @@ Value Evaluator::binary(BinaryOp op, Scalar type, const Value& lhs, const Value&
     if (auto result = lang::compare(op, a, b))
       return *result;
     // Double rounding through f64 is innocuous for + - * / of formats with at most 24 bits.
-    return roundFloat(type, floatOperation(op, a, b));
+    return lang::roundToFloat(type, floatOperation(op, a, b));
   }
   const __int128 a = exactInteger(type, lhs), b = exactInteger(type, rhs);
   if (auto result = lang::compare<__int128>(op, a, b))
@@ -115,7 +115,7 @@ Value Evaluator::evalCast(const Expr& expr) {
   Scalar from = scalarOf(fromType), to = scalarOf(toType);
   if (isFloat(from)) {
     if (isFloat(to))
-      return roundFloat(to, value.asFloat());
+      return lang::roundToFloat(to, value.asFloat());
     if (to == Scalar::Bool)
       return int64_t{value.asFloat() != 0};
     return static_cast<int64_t>(saturateToInteger(to, value.asFloat()));
@@ -165,7 +165,7 @@ Value Evaluator::math(Builtin builtin, Scalar type, std::span<const Value> args)
     if (builtin == Builtin::IsInf)
       return int64_t{std::isinf(args[0].asFloat())};
     if (auto result = floatMath(builtin, args))
-      return roundFloat(type, *result);
+      return lang::roundToFloat(type, *result);
   } else {
     std::vector<__int128> numbers;
     for (const Value& arg : args)

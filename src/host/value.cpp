@@ -71,18 +71,6 @@ void storeScalar(Scalar type, const Value& value, uint8_t* bytes) {
   std::memcpy(bytes, &integer, byteSize(type));  // little-endian
 }
 
-double roundFloat(Scalar type, double value) {
-  switch (type) {
-  case Scalar::F32: return static_cast<float>(value);
-  case Scalar::F64: return value;
-  default: {
-    uint8_t bytes[8];
-    storeScalar(type, Value(value), bytes);
-    return loadScalar(type, bytes).asFloat();
-  }
-  }
-}
-
 size_t VecStorage::size() const { return packed ? bytes.size() / byteSize(type) : values.size(); }
 
 Value VecStorage::at(size_t index) const {

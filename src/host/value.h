@@ -119,7 +119,5 @@ uint32_t byteSize(Scalar type);
 /// One element in memory (bool: one byte) to a Value and back. Integers outside the type wrap; floats round to nearest even.
 Value loadScalar(Scalar type, const uint8_t* bytes);
 void storeScalar(Scalar type, const Value& value, uint8_t* bytes);
-/// The number rounded to the type.
-double roundFloat(Scalar type, double value);
 
 }  // namespace vortex::host

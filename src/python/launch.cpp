@@ -395,8 +395,8 @@ void bindLaunches(nb::module_& module) {
       [](const Device& device, nb::bytes artifact, std::optional<KernelCache> cache, nb::bytes key, nb::callable open,
          nb::callable warn) {
         EntrySource entries = keptEntries(std::move(cache), {key.c_str(), key.size()}, open, warn);
-        return BoundKernel(
-            valueOf(device.load({static_cast<const uint8_t*>(artifact.data()), artifact.size()}, std::move(entries))));
+        const std::span bytes(static_cast<const uint8_t*>(artifact.data()), artifact.size());
+        return BoundKernel(valueOf(unlocked([&] { return device.load(bytes, std::move(entries)); })));
       },
       nb::arg("device"), nb::arg("artifact"), nb::arg("cache").none(), nb::arg("key"), nb::arg("open"),
       nb::arg("warn"));

@@ -17,12 +17,6 @@ constexpr size_t kMostZeros = 32;
 constexpr unsigned kMostTests = 64;  ///< of units
 constexpr unsigned kMostDepth = 12;
 
-/// The leaf that the polynomial is.
-ValueId asLeaf(const Polynomial& polynomial) {
-  const auto& terms = polynomial.terms();
-  return terms.size() == 1 && terms[0].second == 1 && terms[0].first.size() == 1 ? terms[0].first[0] : kNoValue;
-}
-
 Polynomial negated(const Polynomial& polynomial) { return *Polynomial::sum(Polynomial(), polynomial, -1); }
 
 }  // namespace
@@ -136,7 +130,7 @@ bool Equations::substitute(const Polynomial& zero) {
   const ValueId gone = last.first[0];
   const auto rest = Polynomial::sum(zero, Polynomial::of(last.first, last.second), -1);
   const Polynomial stays = last.second == 1 ? negated(*rest) : *rest;
-  const ValueId other = asLeaf(stays);
+  const ValueId other = stays.asLeaf();
   if (!stays.asConstant() && other == kNoValue)
     return false;
   substitutes_.insert_or_assign(indexOf(gone), stays);
@@ -177,7 +171,7 @@ void Equations::addDigits(ValueId a, ValueId b) {
 Polynomial Equations::flatQuotient(ValueId dividend, ValueId divisor) {
   const MachineType type = nodes_.type(dividend);
   const Polynomial plain = values_.integer(nodes_.op(Op::Div, type, dividend, divisor), point_);
-  const ValueId inner = asLeaf(values_.integer(dividend, point_));
+  const ValueId inner = values_.integer(dividend, point_).asLeaf();
   if (inner == kNoValue || nodes_[inner].kind != NodeKind::Op || nodes_[inner].op != Op::Div ||
       !(nodes_.type(inner) == type) || type.isSigned)
     return plain;
@@ -213,13 +207,13 @@ Polynomial Equations::rewritten(ValueId leaf, unsigned depth) {
     return result;
   if (auto other = substitutes_.find(indexOf(leaf)); other != substitutes_.end()) {
     result = rewritten(Polynomial(other->second), depth + 1);
-  } else if (Polynomial known = values_.integer(leaf, point_); asLeaf(known) != leaf) {
+  } else if (Polynomial known = values_.integer(leaf, point_); known.asLeaf() != leaf) {
     result = rewritten(known, depth + 1);  // what was not known when the leaf was taken for one
   } else if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
     const ValueId made = rewrittenNode(leaf, depth + 1);
     const Polynomial value = values_.integer(made, point_);
     if (made != leaf)
-      result = asLeaf(value) == made ? value : rewritten(value, depth + 1);
+      result = value.asLeaf() == made ? value : rewritten(value, depth + 1);
   }
   return rewritten_.insert_or_assign(indexOf(leaf), result).first->second;
 }
@@ -231,7 +225,7 @@ ValueId Equations::rewrittenNode(ValueId value, unsigned depth) {
   if (depth > kMostDepth || node.kind == NodeKind::Constant)
     return value;
   const Polynomial whole = values_.integer(value, point_);
-  if (asLeaf(whole) != value || substitutes_.contains(indexOf(value)))
+  if (whole.asLeaf() != value || substitutes_.contains(indexOf(value)))
     return nodeOf(rewritten(whole, depth + 1), node.type);  // in the same way on both sides
   if (node.kind == NodeKind::Convert) {
     const ValueId operand = rewrittenNode(nodes_.operand(value, 0), depth + 1);

@@ -92,6 +92,11 @@ std::optional<__int128> Polynomial::asConstant() const {
   return terms_.size() == 1 && terms_.begin()->first.empty() ? std::optional(terms_.begin()->second) : std::nullopt;
 }
 
+ValueId Polynomial::asLeaf() const {
+  const bool isLeaf = terms_.size() == 1 && terms_[0].second == 1 && terms_[0].first.size() == 1;
+  return isLeaf ? terms_[0].first[0] : kNoValue;
+}
+
 __int128 Polynomial::constantPart() const {
   return terms_.empty() || !terms_.front().first.empty() ? 0 : terms_.front().second;
 }

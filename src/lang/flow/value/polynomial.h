@@ -74,6 +74,7 @@ public:
   const Terms& terms() const { return terms_; }
   bool isZero() const { return terms_.empty(); }
   std::optional<__int128> asConstant() const;
+  ValueId asLeaf() const;  ///< kNoValue: it is no single leaf
   __int128 constantPart() const;
   bool mentions(ValueId value) const;
   /// Coefficients replaced by the number nearest to 0 that is equal modulo `modulus`.

@@ -166,10 +166,8 @@ ValueId Values::wholeOf(Context& context, ValueId leaf) {
   if (node.kind != NodeKind::Op || (node.op != Op::Div && node.op != Op::CeilDiv && node.op != Op::Rem) ||
       node.type.isSigned)
     return leaf;
-  const Polynomial dividend = integer(context, nodes_.operand(leaf, 0));
-  const auto& terms = dividend.terms();
-  const bool isLeaf = terms.size() == 1 && terms[0].second == 1 && terms[0].first.size() == 1;
-  return isLeaf && terms[0].first[0] != leaf ? terms[0].first[0] : leaf;
+  const ValueId dividend = integer(context, nodes_.operand(leaf, 0)).asLeaf();
+  return dividend == kNoValue ? leaf : dividend;
 }
 
 Interval Values::interval(Context& context, const Polynomial& polynomial) {

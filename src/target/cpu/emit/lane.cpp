@@ -120,11 +120,6 @@ Lane LaneMath::mul(const Lane& a, const Lane& b) {
 
 //===-- places ------------------------------------------------------------------------------------------------===//
 
-static bool isZero(Value* value) {
-  auto* constant = llvm::dyn_cast<llvm::Constant>(value);
-  return constant && constant->isNullValue();
-}
-
 std::optional<Lane::Places> LaneMath::places(const Lane& lane) {
   if (width_ == 1 || !lane.value->getType()->getScalarType()->isIntegerTy(64))
     return std::nullopt;
@@ -153,9 +148,9 @@ std::optional<Lane::Places> LaneMath::sumOfPlaces(const Lane& a, const Lane& b) 
   std::optional<Lane::Places> x = places(a), y = places(b);
   if (!x || !y || (x->pitch && y->pitch && x->pitch != y->pitch))
     return std::nullopt;
-  Lane::Places sum{.origin = isZero(x->origin)   ? y->origin
-                             : isZero(y->origin) ? x->origin
-                                                 : ir_.CreateAdd(x->origin, y->origin),
+  Lane::Places sum{.origin = constantOf(x->origin) == 0   ? y->origin
+                             : constantOf(y->origin) == 0 ? x->origin
+                                                          : ir_.CreateAdd(x->origin, y->origin),
                    .pitch = x->pitch ? x->pitch : y->pitch,
                    .columns = llvm::cast<llvm::Constant>(ir_.CreateAdd(x->columns, y->columns))};
   if (sum.pitch)
@@ -172,7 +167,7 @@ std::optional<Lane::Places> LaneMath::timesPlaces(const Lane& a, const Lane& b) 
   if (!x || (!isConstant && x->pitch && !x->columns->isNullValue()))
     return std::nullopt;
   Lane::Places product = *x;
-  product.origin = isZero(x->origin) ? x->origin : ir_.CreateMul(x->origin, b.value);
+  product.origin = constantOf(x->origin) == 0 ? x->origin : ir_.CreateMul(x->origin, b.value);
   if (x->pitch)
     product.pitch = ir_.CreateMul(x->pitch, b.value);
   if (isConstant) {

@@ -18,6 +18,11 @@ inline bool isOne(llvm::Value* value) {
   return constant && constant->isOne();
 }
 
+/// Of conditions of which null ones always hold.
+inline llvm::Value* conjunction(llvm::IRBuilder<>& ir, llvm::Value* a, llvm::Value* b) {
+  return !a ? b : !b ? a : ir.CreateAnd(a, b);
+}
+
 /// A view inside a region: its window may differ from lane to lane.
 struct RegionView {
   mlir::Type elementType;

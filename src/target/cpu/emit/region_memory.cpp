@@ -118,8 +118,6 @@ bool RegionEmitter::isUniform(const Access& access) const {
   return uniform;
 }
 
-static Value* conjunction(llvm::IRBuilder<>& ir, Value* a, Value* b) { return !a ? b : !b ? a : ir.CreateAnd(a, b); }
-
 Value* RegionEmitter::uniformCondition(const Access& access) {
   Value* condition = access.mask.value;
   for (const auto& [index, extent] : access.bounds)

@@ -3,7 +3,7 @@
 #include "target/cpu/emit/region_emitter.h"
 
 #include <llvm/ADT/MapVector.h>
-#include <numeric>
+#include <llvm/Analysis/VectorUtils.h>
 
 namespace vortex::target::cpu::emit {
 
@@ -52,7 +52,7 @@ std::optional<llvm::SmallVector<RegionEmitter::RowPart>> RegionEmitter::rowParts
 
 /// `proof`: a scalar condition under which all lanes are inside of the bounds; null: they are. False: there is no cheap one.
 bool RegionEmitter::provePlaces(const Access& access, Value*& proof) {
-  auto demand = [&](Value* condition) { proof = proof ? ir_.CreateAnd(proof, condition) : condition; };
+  auto demand = [&](Value* condition) { proof = conjunction(ir_, proof, condition); };
   for (const auto& [index, extent] : access.bounds) {
     if (!extent.isUniform())
       return false;
@@ -114,16 +114,7 @@ Value* RegionEmitter::loadParts(const Access& access, llvm::ArrayRef<RowPart> pa
                            : ir_.CreateMaskedLoad(rowType, pointer, align, llvm::ConstantVector::get(wanted),
                                                   llvm::Constant::getNullValue(rowType)));
   }
-  while (rows.size() > 1) {
-    if (rows.size() % 2)
-      rows.push_back(llvm::PoisonValue::get(rows[0]->getType()));
-    llvm::SmallVector<int> both(2 * llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
-    std::iota(both.begin(), both.end(), 0);
-    for (size_t i = 0; i < rows.size() / 2; ++i)
-      rows[i] = ir_.CreateShuffleVector(rows[2 * i], rows[2 * i + 1], both);
-    rows.resize(rows.size() / 2);
-  }
-  return ir_.CreateShuffleVector(rows[0], picks);
+  return ir_.CreateShuffleVector(rows.size() == 1 ? rows[0] : llvm::concatenateVectors(ir_, rows), picks);
 }
 
 std::optional<Lane> RegionEmitter::loadPlaces(const Access& access) {
