@@ -136,7 +136,8 @@ private:
     if (option == "-T" || option == "--threads")
       return threadsFrom(settings, value);
     if (option == "--device")
-      return settings.hasDevice = true, settings.frontier.device = value, "";
+      return settings.hasDevice = true, settings.frontier.device = value,
+             value.empty() ? "--device needs a name such as cpu or cuda:0" : "";
     if (option == "--write-slices")
       return settings.slicesFile = value, "";
     if (option == "--write-net")
@@ -187,7 +188,7 @@ private:
 
 int fail(const std::string& message) {
   std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", message.c_str());
+  std::fwrite((message + '\n').data(), 1, message.size() + 1, stderr);
   return 1;
 }
 
@@ -251,7 +252,10 @@ constexpr uint32_t kCpuBlocks = 4, kGpuBlocks = 1056;
 
 /// Opening a GPU takes longer than many programs do.
 bool isOpenedLate(const Settings& settings) {
-  return settings.hasDevice && !settings.usesFrontier && settings.frontier.device.starts_with("cuda");
+  static constexpr std::string_view kGpu = "cuda:";
+  const std::string_view name = settings.frontier.device;
+  return settings.hasDevice && !settings.usesFrontier && name.starts_with(kGpu) &&
+         parseNumber(name.substr(kGpu.size())).has_value();
 }
 
 /// What reduces a term of %gnf.

@@ -148,6 +148,11 @@ def test_failing_programs_print_their_error_only(text, message, flags, hvm, tmp_
     assert (status, out) == (1, "") and err.startswith(message), (status, out, err)
 
 
+def test_what_is_detected_in_an_error_is_readable(write, hvm):
+    for byte, name in (("\0", "U+0000"), ("\x1b", "U+001B"), ("\x7f", "U+007F")):
+        assert hvm(write(f"@main = 1{byte}"))[2].endswith(f"- detected: the character {name}\n")
+
+
 def test_bytes_that_are_no_utf8_are_refused(hvm, tmp_path):
     path = tmp_path / "bytes.hvm4"
     for bad in (b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf"):
@@ -164,6 +169,17 @@ def test_a_byte_order_mark_at_the_start_is_skipped(hvm, tmp_path):
     assert hvm(path)[2].startswith(f"PARSE_ERROR ({path}:1:9)")
     path.write_text("@main = \ufeff1\n", encoding="utf-8")
     assert hvm(path)[0] == 1
+
+
+@pytest.mark.parametrize("element", ["x", "λy.x+y", "#P{x,λy.y}"])
+def test_time_and_memory_grow_with_the_uses_of_a_variable(element, write, hvm):
+    """With their square, 20,000 uses would take more memory than the limit."""
+    path = write(f"@main = (λ&x.[{','.join([element] * 20000)}])(7)\n")
+    status, out, err = hvm(path, "-S", "--memory", "8M")
+    assert (status, out, err) == (0, "- Itrs: 20000 interactions\n", "")
+    path = write(f"@main = (λ&x.[{','.join([element] * 300)}])(7)\n")
+    result = evaluator.run(path)
+    assert normal(hvm, path) == (result.lines[0] + "\n", result.interactions)
 
 
 def test_missing_files_are_an_error(hvm, tmp_path):

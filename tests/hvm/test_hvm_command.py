@@ -37,7 +37,8 @@ def test_options_have_several_spellings(spelling, file, hvm):
     assert hvm(file, *spelling) == (0, "3\n", "")
 
 
-@pytest.mark.parametrize("words, named", [(["--device", "tpu:0"], "tpu:0"), (["-Cx"], "-Cx"), (["-T", "0"], "0"), (["-T"], "-T"),
+@pytest.mark.parametrize("words, named", [(["--device", "tpu:0"], "tpu:0"), (["--device", ""], "--device"), (["--device="], "--device"), (["--device", "cuda"], "'cuda'"),
+                                          (["--device", "cuda:x"], "cuda:x"), (["--device", "cuda:-1"], "cuda:-1"), (["-Cx"], "-Cx"), (["-T", "0"], "0"), (["-T"], "-T"),
                                           (["--memory", "much"], "much"), (["--memory", "0"], "0"), (["--to-c"], "--to-c"), (["second.hvm4"], "second.hvm4"),
                                           (["--threads=x"], "x"), (["-C18446744073709551616"], "-C18446744073709551616")], ids=lambda value: " ".join(value))
 def test_wrong_options_are_named(words, named, file, hvm):

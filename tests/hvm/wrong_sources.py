@@ -49,6 +49,7 @@ WRONG = [
     ("native without arguments", "@main = %log()", 1, None),
     ("include of nothing", '#include "nowhere.hvm4"\n@main = 1', 1, None),
     ("include without quotes", "#include nowhere\n@main = 1", 1, 10),
+    ("a byte that cannot be seen", "@main = 1\0", 1, 10),
     ("strict dup", "@main = !!x&A=1;x₀", 1, None),
 ]
 
@@ -67,6 +68,8 @@ FAILING = [
     ("@main = %log([1])", "RUNTIME_ERROR: "),
     ("@main = %log('a'<>5)", "RUNTIME_ERROR: "),
     ("@main = %log([#CHR{λx.x}])", "RUNTIME_ERROR: "),
+    ("@main = %log([#CHR{1114112}])", "RUNTIME_ERROR: %log expects characters, and #CHR{1114112} is none"),
+    ("@main = %log([#CHR{55296}])", "RUNTIME_ERROR: %log expects characters, and #CHR{55296} is none"),
     ("@other = 1", "Error: @main not defined"),
     ("", "Error: @main not defined"),
 ]

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 namespace vortex::hvm {
 namespace {
@@ -29,10 +30,13 @@ private:
     std::vector<Term> roots = {};
     std::deque<std::pair<size_t, NodeId>> open = {};  // words that still have to be filled
   };
-  static constexpr size_t kEagerWords = 64;  // larger constructor trees are built on demand from there on
+  // Larger constructor trees are built on demand from there on, unless that takes more variables along.
+  static constexpr size_t kEagerWords = 64;
 
   const Node& node(NodeId id) const { return program_.nodes[id]; }
   void findFree();
+  static void unite(std::vector<Key>& keys, std::vector<Key> more);
+  const std::vector<Key>& freeOf(NodeId id);
   void findEndless();
   void lower(NodeId id, uint32_t depth);
   void lowerLambda(Op& op, const Node& node, uint32_t depth);
@@ -52,7 +56,9 @@ private:
 
   const Program& program_;
   Code code_;
-  std::vector<std::vector<Key>> free_;  // by node, sorted
+  std::vector<std::vector<Key>> free_;  // by node, sorted; through freeOf
+  std::vector<uint32_t> freeCount_;     // by node
+  std::vector<bool> isGone_;            // by node: the set has to be found again
   std::vector<uint32_t> slotOf_;        // by key
   std::vector<uint32_t> opOf_;          // by node
   std::vector<uint32_t> entryOf_;       // by node, plus 1
@@ -60,23 +66,77 @@ private:
   std::vector<Pending> pending_;
 };
 
-// Children come before their parents, so one pass suffices.
+// Children come before their parents, so one pass suffices. A list of n variables has n nodes with up to n variables each, of which few are asked
+// for: a parent takes over its children's sets, and what is asked for later is found again. A set stays where it is once it would take more nodes to
+// find it than it has variables.
 void Compiler::findFree() {
   free_.resize(program_.nodes.size());
+  isGone_.resize(program_.nodes.size());
+  freeCount_.resize(program_.nodes.size());
+  std::vector<size_t> lost(
+      program_.nodes.size());  // nodes below, the node included, whose set would have to be found again
   for (NodeId id = 1; id < program_.nodes.size(); ++id) {
     const Node& one = node(id);
-    std::vector<Key>& keys = free_[id];
+    std::vector<Key> keys;
     if (one.kind == NodeKind::Variable)
       keys.push_back(keyOf(one));
-    for (size_t i = 0; i < one.children.size(); ++i) {
-      std::vector<Key> merged;
-      const std::vector<Key>& child = free_[one.children[i]];
-      std::set_union(keys.begin(), keys.end(), child.begin(), child.end(), std::back_inserter(merged));
-      keys = std::move(merged);
+    for (NodeId child : one.children) {
+      const bool isTaken = lost[child] < freeOf(child).size();
+      std::vector<Key> more = isTaken ? std::exchange(free_[child], {}) : free_[child];
+      isGone_[child] = isTaken;
+      lost[id] += isTaken ? lost[child] + 1 : 0;
+      unite(keys, std::move(more));
     }
     if (one.kind == NodeKind::Lambda || one.kind == NodeKind::Dup)
-      std::erase_if(keys, [&](Key key) { return key / 2 == one.binder; });
+      keys.erase(std::lower_bound(keys.begin(), keys.end(), one.binder * 2),
+                 std::upper_bound(keys.begin(), keys.end(), one.binder * 2 + 1));
+    freeCount_[id] = static_cast<uint32_t>(keys.size());
+    free_[id] = std::move(keys);
   }
+}
+
+void Compiler::unite(std::vector<Key>& keys, std::vector<Key> more) {
+  static constexpr size_t kFew = 16;
+  if (keys.size() < more.size())
+    keys.swap(more);
+  if (more.size() <= kFew) {
+    for (Key key : more)
+      if (auto place = std::lower_bound(keys.begin(), keys.end(), key); place == keys.end() || *place != key)
+        keys.insert(place, key);
+    return;
+  }
+  std::vector<Key> united;
+  std::set_union(keys.begin(), keys.end(), more.begin(), more.end(), std::back_inserter(united));
+  keys = std::move(united);
+}
+
+const std::vector<Key>& Compiler::freeOf(NodeId id) {
+  if (!isGone_[id])
+    return free_[id];
+  std::vector<Key> keys, variables;
+  std::vector<BinderId> bound;
+  std::vector<NodeId> pending{id};
+  while (!pending.empty()) {
+    const NodeId at = pending.back();
+    const Node& one = node(at);
+    pending.pop_back();
+    if (!isGone_[at]) {
+      unite(keys, free_[at]);
+      continue;
+    }
+    if (one.kind == NodeKind::Variable)
+      variables.push_back(keyOf(one));
+    if (one.kind == NodeKind::Lambda || one.kind == NodeKind::Dup)
+      bound.push_back(one.binder);
+    pending.insert(pending.end(), one.children.begin(), one.children.end());
+  }
+  std::sort(variables.begin(), variables.end());
+  unite(keys, std::move(variables));
+  std::sort(bound.begin(), bound.end());
+  std::erase_if(keys, [&](Key key) { return std::binary_search(bound.begin(), bound.end(), key / 2); });
+  free_[id] = std::move(keys);
+  isGone_[id] = false;
+  return free_[id];
 }
 
 uint32_t Compiler::opOf(NodeId id, uint32_t depth) {
@@ -91,8 +151,8 @@ uint32_t Compiler::opOf(NodeId id, uint32_t depth) {
 uint32_t Compiler::entryOf(NodeId id, uint32_t depth) {
   if (entryOf_[id] == 0) {
     code_.entries.push_back(
-        {opOf(id, depth), static_cast<uint32_t>(code_.slots.size()), static_cast<uint32_t>(free_[id].size()), id});
-    for (Key key : free_[id])
+        {opOf(id, depth), static_cast<uint32_t>(code_.slots.size()), static_cast<uint32_t>(freeOf(id).size()), id});
+    for (Key key : freeOf(id))
       code_.slots.push_back(slotOf_[key]), code_.keys.push_back(key);
     entryOf_[id] = static_cast<uint32_t>(code_.entries.size());
   }
@@ -139,7 +199,7 @@ Term Compiler::item(Template& target, NodeId id) {
   auto relative = [&](uint32_t tag, uint32_t ext) { return makeTerm(tag, ext, at) | kSub; };
   bool isData = one.kind == NodeKind::Constructor || one.kind == NodeKind::Sup || one.kind == NodeKind::Priority ||
                 one.kind == NodeKind::Dry;
-  if (isData && at < kEagerWords) {
+  if (isData && (at < kEagerWords || freeCount_[id] > kEagerWords)) {
     for (size_t i = 0; i < one.children.size(); ++i)
       target.open.emplace_back(at + i, one.children[i]);
     target.words.resize(at + one.children.size());
@@ -152,9 +212,9 @@ Term Compiler::item(Template& target, NodeId id) {
   }
   uint32_t entry = entryOf(id, target.depth);
   uint32_t tag = isValueCode(one.kind) ? Fun : Thk;
-  if (free_[id].empty())
+  if (freeOf(id).empty())
     return makeTerm(tag, entry);
-  for (Key key : free_[id])
+  for (Key key : freeOf(id))
     target.words.push_back(makeTerm(Slot, 0, slotOf_[key]));
   return relative(tag, entry);
 }
@@ -191,10 +251,10 @@ void Compiler::lowerPush(Op& op, uint32_t header, const std::vector<NodeId>& pla
 /// Pushes what `closure` captures and a frame that enters it with the value of `next`.
 void Compiler::pushCaptures(Op& op, Tag frame, uint64_t value, NodeId closure, NodeId next, uint32_t depth) {
   op.kind = OpKind::Push;
-  op.plain = static_cast<uint32_t>(free_[closure].size());
+  op.plain = static_cast<uint32_t>(freeOf(closure).size());
   op.word = makeTerm(frame, entryOf(closure, depth), value);
   Template target{.depth = depth};
-  for (Key key : free_[closure])
+  for (Key key : freeOf(closure))
     target.roots.push_back(makeTerm(Slot, 0, slotOf_[key]));
   store(op, target);
   op.a = opOf(next, depth);
@@ -273,11 +333,11 @@ bool Compiler::lowerStrictCall(Op& op, NodeId head, const std::vector<NodeId>& a
     slotOf_[key] = slot;
     slot += program_.binders[key / 2].uses[0] > 0;
   }
-  for (Key key : free_[callee])
+  for (Key key : freeOf(callee))
     target.roots.push_back(
         item(target,
              argument(static_cast<size_t>(std::find(parameters.begin(), parameters.end(), key) - parameters.begin()))));
-  op.plain = static_cast<uint32_t>(free_[callee].size());
+  op.plain = static_cast<uint32_t>(freeOf(callee).size());
   op.counted = static_cast<uint8_t>(position);
   op.word = makeTerm(node(callee).kind == NodeKind::Use ? OnUseCode : OnMatCode, entryOf(callee, slot));
   store(op, target);

@@ -12,7 +12,8 @@ namespace {
 
 enum Awaited : uint32_t { AwaitList, AwaitCharacter, AwaitCode };
 
-constexpr uint64_t kMostCopied = uint64_t(1) << 23;  // characters; copies of them are made between two safe points
+// Copies of characters are made between two safe points: few fit the heap's reserve, more must find room.
+constexpr uint64_t kMostCopied = uint64_t(1) << 23, kCopiedWords = 6;  // of two lists, each #CON of #CHR
 
 struct Log {
   Machine& machine;
@@ -60,8 +61,9 @@ struct Log {
   }
 
   NativeStep distribute(Term& term) {
-    if (count > kMostCopied) {
-      machine.fail(base::concat("Error: out of memory: %log met a superposition or mark after ", count, " characters"));
+    if (count > kMostCopied && !machine.hasRoomFor(count * kCopiedWords)) {
+      machine.fail(base::concat("Error: out of memory: %log met a superposition or mark after ", count,
+                                " characters, and their copies do not fit (--memory)"));
       return NativeStep::Failed;
     }
     Loc at = locOf(term);
@@ -106,7 +108,12 @@ struct Log {
       return await(AwaitCode), NativeStep::Reduce;
     }
     if (awaited == AwaitCode && tag == Num) {
-      push(number(numberOf(term))), ++count;
+      const uint32_t code = numberOf(term);
+      if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+        machine.fail(base::concat("RUNTIME_ERROR: %log expects characters, and #CHR{", code, "} is none"));
+        return NativeStep::Failed;
+      }
+      push(number(code)), ++count;
       term = rest;
       return await(AwaitList), NativeStep::Reduce;
     }

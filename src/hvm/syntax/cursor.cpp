@@ -134,6 +134,10 @@ std::string Cursor::next(size_t position) const {
   if (position >= text_.size())
     return "the end of the file";
   size_t end = position;
+  static constexpr std::string_view kHex = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(text_[end]);
+  if (byte < 0x20 || byte == 0x7f)  // would not be seen
+    return base::concat("the character U+00", kHex.substr(byte / 16, 1), kHex.substr(byte % 16, 1));
   if (isNamePart(text_[end])) {
     while (end < text_.size() && isNamePart(text_[end]) && end < position + 40)
       ++end;

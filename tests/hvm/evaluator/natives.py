@@ -48,6 +48,8 @@ def log(machine, rest):
             return found
         if code.tag != "NUM":
             raise RuntimeFailure("%log expects a string")
+        if code.ext > 0x10ffff or 0xd800 <= code.ext < 0xe000:
+            raise RuntimeFailure(f"%log expects characters, and #CHR{{{code.ext}}} is none")
         said.append(code.ext)
         rest = tail
 
