@@ -403,12 +403,13 @@ def transpose(tile) -> Value:
     return tile.T
 
 
-def dot(a, b, acc) -> Value:
-    """acc + a @ b, with products and sums in f32."""
+def dot(a, b, acc=None) -> Value:
+    """acc + a @ b, with products and sums in f32; a @ b without acc."""
     trace = current("dot")
-    for name, tile in (("a", a), ("b", b), ("acc", acc)):
+    for name, tile in (("a", a), ("b", b), *([("acc", acc)] if acc is not None else [])):
         if not isinstance(tile, Value) or tile.tile_shape is None:
             trace.fail(f"dot's {name} is a 2-D tile, not {_kind(tile)}", TypeError)
+    acc = zeros((a.tile_shape[0], b.tile_shape[1])) if acc is None else acc
     if a.tile_shape[1] != b.tile_shape[0] or (a.tile_shape[0], b.tile_shape[1]) != acc.tile_shape:
         trace.fail(f"dot of {a.tile_shape} and {b.tile_shape} into {acc.tile_shape}", ValueError)
     return Value(trace, trace.add("dot", *(operand(trace, tile, "dot") for tile in (a, b, acc))), acc.tile_shape)

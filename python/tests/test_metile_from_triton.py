@@ -256,3 +256,18 @@ def test_masked_arrays_are_refused():
     x = np.ma.masked_array(np.ones(4, np.float32), [0, 1, 0, 0])
     with pytest.raises(TypeError, match="'X' of kernel 'total_of' is a masked array"):
         total_of[(1,)](x, 4)
+
+
+@metile.kernel
+def products_that_are_added(A, B, C, M, N, K, BM: metile.constexpr, BK: metile.constexpr):
+    row, column, acc = metile.program_id(0) * BM, metile.program_id(1) * BM, metile.zeros((BM, BM))
+    for k in metile.tile_range(0, K, BK):
+        acc += metile.dot(metile.tile_load(A, row, k, K, (BM, BK)), metile.tile_load(B, k, column, N, (BK, BM)))
+    metile.tile_store(C, row, column, N, metile.dot(metile.tile_load(A, row, 0, K, (BM, BK)), metile.tile_load(B, 0, column, N, (BK, BM)), acc), (BM, BM))
+
+
+def test_products_need_no_accumulator(random):
+    m, n, k = 21, 18, 37
+    a, b, c = random.integers(-4, 5, (m, k)).astype(np.float32), random.integers(-4, 5, (k, n)).astype(np.float32), np.full((m, n), np.nan, np.float32)
+    products_that_are_added[(2, 2)](a, b, c, m, n, k, BM=16, BK=8)
+    np.testing.assert_array_equal(c, a @ b + a[:, :8] @ b[:8])

@@ -20,12 +20,25 @@ static void eraseDead(mlir::ModuleOp module) {
   });
 }
 
-void simplify(mlir::ModuleOp module, mlir::RewritePatternSet more) {
-  mlir::MLIRContext* context = module.getContext();
+mlir::RewritePatternSet canonicalPatterns(mlir::MLIRContext* context) {
+  mlir::RewritePatternSet patterns(context);
   for (mlir::Dialect* dialect : context->getLoadedDialects())
-    dialect->getCanonicalizationPatterns(more);
+    dialect->getCanonicalizationPatterns(patterns);
   for (mlir::RegisteredOperationName name : context->getRegisteredOperations())
-    name.getCanonicalizationPatterns(more, context);
+    name.getCanonicalizationPatterns(patterns, context);
+  llvm::erase_if(patterns.getNativePatterns(), [](const std::unique_ptr<mlir::RewritePattern>& pattern) {
+    return llvm::any_of(pattern->getGeneratedOps(), [](mlir::OperationName made) {
+      return made.getStringRef() == mlir::arith::MulSIExtendedOp::getOperationName() ||
+             made.getStringRef() == mlir::arith::MulUIExtendedOp::getOperationName();
+    });
+  });
+  return patterns;
+}
+
+void simplify(mlir::ModuleOp module, mlir::RewritePatternSet more) {
+  mlir::RewritePatternSet canonical = canonicalPatterns(module.getContext());
+  for (std::unique_ptr<mlir::RewritePattern>& pattern : canonical.getNativePatterns())
+    more.add(std::move(pattern));
   llvm::SmallVector<mlir::Operation*> operations;
   module.getBodyRegion().walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation* op) {
     if (!mayLoseExtents(op))

@@ -13,6 +13,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
+#include <chrono>
+
 namespace vortex::pipeline {
 
 ModuleCompiler::ModuleCompiler(std::string target, std::string cpu, bool useCache)
@@ -34,31 +36,37 @@ mlir::OwningOpRef<mlir::ModuleOp> ModuleCompiler::parse(std::string_view text, F
   return mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(text.data(), text.size()), &context());
 }
 
-static std::string printed(mlir::ModuleOp module) {
+static void show(const BackEnd::Observer& observer, std::string_view stage, mlir::ModuleOp module) {
+  if (!observer.wants(stage))
+    return;
   std::string text;
   llvm::raw_string_ostream out(text);
   module.print(out);
-  return text;
+  observer.text(stage, text);
 }
 
 std::shared_ptr<const artifact::Kernel> ModuleCompiler::compile(std::string_view text, Failure& failure,
-                                                                std::string_view stage, std::string* stageText) {
-  if (!cache_ || !stage.empty())
-    return compileAnew(text, failure, stage, stageText);
+                                                                const BackEnd::Observer* observer) {
+  if (observer)
+    return compileAnew(text, failure, *observer);
+  static const BackEnd::Observer nobody{[](std::string_view) { return false; },
+                                        [](std::string_view, std::string_view) {}, [](std::string_view, double) {}};
+  if (!cache_)
+    return compileAnew(text, failure, nobody);
   base::Hasher hasher;
   hasher.addField("vx module").addField(buildId()).addField(target_).addField(backEndIdentity(target_, cpu_));
   const std::string key = hasher.addField(text).finishHex();
   if (auto bytes = cache_->get(key))
     if (auto known = artifact::deserialize(*bytes))
       return std::make_shared<const artifact::Kernel>(*std::move(known));
-  auto compiled = compileAnew(text, failure, stage, stageText);
+  auto compiled = compileAnew(text, failure, nobody);
   if (compiled)
     (void)cache_->put(key, artifact::serialize(*compiled));  // a cache that cannot be written stops nothing
   return compiled;
 }
 
 std::shared_ptr<const artifact::Kernel> ModuleCompiler::compileAnew(std::string_view text, Failure& failure,
-                                                                    std::string_view stage, std::string* stageText) {
+                                                                    const BackEnd::Observer& observer) {
   auto backEnd = createBackEnd(target_, cpu_);
   if (!backEnd) {
     failure.message = backEnd.error().message;
@@ -67,27 +75,24 @@ std::shared_ptr<const artifact::Kernel> ModuleCompiler::compileAnew(std::string_
   auto module = parse(text, failure);
   if (!module)
     return nullptr;
-  if (stage == "irgen")
-    *stageText = printed(*module);
+  show(observer, "irgen", *module);
+  const auto start = std::chrono::steady_clock::now();
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
   passes.addPass(passes::createUnrollLoopsPass());
   passes.addPass(passes::createPipelineLoopsPass());
-  const passes::PlanObserver onPlan = [&](llvm::StringRef plan) {
-    if (stage == "plan")
-      *stageText += plan;
-  };
+  std::string plans;
+  const passes::PlanObserver onPlan = [&](llvm::StringRef plan) { plans += plan; };
   passes.addPass(passes::createPhasesPass((*backEnd)->tensorSchedule(*module), onPlan));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (mlir::failed(passes.run(*module)))
     return nullptr;
-  if (stage == "schedule")
-    *stageText = printed(*module);
-  BackEnd::Observer observer;
-  observer.wants = [&](std::string_view name) { return name == stage; };
-  observer.text = [&](std::string_view, std::string_view produced) { *stageText = produced; };
-  observer.time = [](std::string_view, double) {};
+  observer.time("schedule",
+                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  if (observer.wants("plan"))
+    observer.text("plan", plans);
+  show(observer, "schedule", *module);
   auto compiled = (*backEnd)->compile(*module, observer);
   if (!compiled) {
     if (failure.message.empty())

@@ -1,6 +1,7 @@
 // From the text of a vx module, whoever wrote it, to an artifact.
 #pragma once
 
+#include "pipeline/back_end.h"
 #include "pipeline/compiler.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -15,13 +16,13 @@ public:
   ~ModuleCompiler();
   /// The module as written. Null and `failure` set: it does not parse.
   mlir::OwningOpRef<mlir::ModuleOp> parse(std::string_view text, Failure& failure);
-  /// Null and `failure` set: a stage does not support it. `stage`: also its text ("irgen" … "assembly") in `stageText`.
-  std::shared_ptr<const artifact::Kernel> compile(std::string_view text, Failure& failure, std::string_view stage = {},
-                                                  std::string* stageText = nullptr);
+  /// Null and `failure` set: a stage does not support it. With an observer, all of whose functions are set, the cache is left out.
+  std::shared_ptr<const artifact::Kernel> compile(std::string_view text, Failure& failure,
+                                                  const BackEnd::Observer* observer = nullptr);
 
 private:
-  std::shared_ptr<const artifact::Kernel> compileAnew(std::string_view text, Failure& failure, std::string_view stage,
-                                                      std::string* stageText);
+  std::shared_ptr<const artifact::Kernel> compileAnew(std::string_view text, Failure& failure,
+                                                      const BackEnd::Observer& observer);
   mlir::MLIRContext& context();
 
   std::string target_, cpu_;

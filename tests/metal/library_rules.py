@@ -51,6 +51,9 @@ rule("reverse_bits_of_uchar", "int", "out[i] = reverse_bits(uchar(i));", lambda 
 rule("rotate_of_ushort", "int", "out[i] = rotate(ushort(0x8001), ushort(i));", lambda i: (0x8001 << i | 0x8001 >> (16 - i)) & 0xFFFF)
 rule("rotate_of_int_by_more_than_its_width", "int", "out[i] = rotate(n[i], 36);", lambda i: signed(u32(N[i]) << 4 | u32(N[i]) >> 28, 32))
 rule("rotate_of_vectors", "uint", "uint2 v = rotate(uint2(1, 0x80000000u), uint2(i, 1)); out[i] = v.x + v.y;", lambda i: (1 << i) + 1)
+rule("mulhi_of_ints", "int", "out[i] = mulhi(n[i] * 100000000, 1000000007) + mulhi(short(n[i] * 1000), short(30000));",
+     lambda i: (signed(N[i] * 100000000, 32) * 1000000007 >> 32) + (N[i] * 1000 * 30000 >> 16))
+rule("mulhi_of_uints", "uint", "out[i] = mulhi(uint(n[i]), 0xCCCCCCCDu) >> 3;", lambda i: u32(N[i]) // 10)
 rule("bit_functions_of_vectors", "int",
      "int2 v = popcount(int2(n[i], 7)) + clz(int2(1)) + ctz(int2(8)); out[i] = v.x * 100 + v.y;", lambda i: 100 * (bin(u32(N[i])).count("1") + 34) + 37)
 rule("extract_bits_extends_the_sign", "int", "out[i] = extract_bits(n[i], 0u, 3u);", lambda i: signed(N[i], 3))
@@ -186,6 +189,21 @@ rule("packed_vectors_have_swizzles", "float", "packed_float3 p = packed_float3(x
 rule("packed_vectors_join_parts", "float", "packed_float4 p = packed_float4(float2(x[i], 1), 2, 3); out[i] = p.x + p.w + p.r;", lambda i: 2 * X[i] + 3)
 rule("packed_vectors_have_lengths", "float", "packed_float2 p = packed_float2(3, 4); out[i] = length(float2(p)) + dot(float2(p), float2(x[i], 0));", lambda i: 5 + 3 * X[i])
 rule("sizes_of_packed_vectors", "int", "out[i] = sizeof(packed_half3) + 10 * sizeof(packed_uchar3) + 100 * sizeof(packed_short2) + 1000 * sizeof(packed_int4);", [16436] * 8)
+# A function of vectors takes packed ones, and scalars that count for each element; a vector is made of packed parts.
+rule("packed_vectors_are_arguments", "float",
+     "packed_float3 p = packed_float3(x[i], 3, 4), q = packed_float3(2, 1, 1); out[i] = dot(p, q) + length(packed_float2(3, 4)) + max(p, 3.5f).y + cross(p, float3(0, 0, 1)).x + "
+     "abs(p).x + fma(p, q, 1.0f).z + fast::max(p, q).y;", lambda i: 2 * X[i] + 7 + 5 + 3.5 + 3 + abs(X[i]) + 5 + 3)
+rule("packed_vectors_are_parts_of_vectors", "float",
+     "packed_float3 p = packed_float3(x[i], 1, 2); float4 a = float4(p, 3), b(1, p); float4 c = float4(packed_float2(4, 5), p.yz); out[i] = a.x + 10 * a.w + 100 * b.y + 1000 * c.y;",
+     lambda i: X[i] + 30 + 100 * X[i] + 5000)
+rule("packed_vectors_convert_to_other_elements", "float",
+     "packed_float3 p = packed_float3(x[i], 1, 2); half3 h = half3(p); int3 k = int3(p); packed_half3 q = packed_half3(p); out[i] = h.x + k.z + q.y;", lambda i: X[i] + 3)
+rule("packed_integers_convert", "int", "packed_uchar4 p = packed_uchar4(i, 2, 3, 250); uint4 w = uint4(p); packed_short2 s = 7; out[i] = w.x + w.w + s.y + popcount(p).z;", lambda i: i + 250 + 7 + 2)
+rule("scalars_are_arguments_beside_vectors", "float",
+     "float3 v = float3(x[i], 1, 2); out[i] = max(0.0f, v).x + step(0.5f, v).y + smoothstep(0.0f, 2.0f, v).y + pow(2.0f, v).z + fma(v, 2.0f, v).y + mix(v, 0.0f, 0.5f).z + min(v, 1.5f).z;",
+     lambda i: max(0, X[i]) + 1 + 0.5 + 4 + 3 + 1 + 1.5)
+rule("scalars_are_arguments_beside_integers", "int", "int2 v = int2(n[i], 5); out[i] = max(2, v).y + min(v, 3).y + mad24(v, 2, 1).x + absdiff(7, v).y;", lambda i: 5 + 3 + 2 * N[i] + 1 + 2)
+rule("constants_of_half_and_bfloat", "int", "out[i] = as_type<ushort>(M_PI_H) + (as_type<ushort>(M_E_BF) << 16);", [0x4248 + (0x402E << 16)] * 8)
 rule("sizes_of_vectors", "int", "out[i] = sizeof(half3) + 10 * sizeof(uchar3) + 100 * sizeof(bool2) + 1000 * sizeof(int4) + 100000 * alignof(float3);", [1616248] * 8)
 
 # Matrices are stored by columns.

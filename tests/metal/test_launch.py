@@ -134,3 +134,16 @@ def test_buffers_of_eight_bit_floats_are_written_and_printed_as_numbers(vortex, 
         done = vortex("run", path, "--grid", 4, "--buffer", f"0={kind}:1,-2.5,0.25,96", "--buffer", f"1={kind}[4]", "--print", 1,
                       "--device", device)
         assert done.stdout == "1 -2.5 0.25 96\n"
+
+
+def test_texts_and_times_of_the_compiler_are_printed(vortex, saxpy, tmp_path):
+    launch = [saxpy, "--grid", 2, "--buffer", "0=f32:1,2", "--buffer", "1=f32:1,1", "--buffer", "2=f32:3", "--print", 1]
+    plain = vortex("run", *launch)
+    done = vortex("run", *launch, "--dump-after", "irgen,assembly", "--time", "--repro", tmp_path / "saxpy.mlir")
+    assert done.stdout == plain.stdout
+    assert "// ---- saxpy after irgen\n" in done.stderr and "// ---- saxpy after assembly\n" in done.stderr
+    assert "after schedule" not in done.stderr and " ms\n" in done.stderr
+    assert "vx.kernel" in (tmp_path / "saxpy.mlir").read_text()
+    assert "// ---- saxpy after irgen\n" in vortex("run", *launch, "--check", "--dump-after", "all").stderr
+    built = vortex("build", saxpy, "--dump-after", "schedule", "-o", tmp_path / "out")
+    assert built.stderr.startswith("// ---- saxpy after schedule\n")

@@ -1,7 +1,6 @@
 #include "tools/vortex/command_metal.h"
 
 #include "base/text.h"
-#include "pipeline/module_compiler.h"
 #include "session/metal_read.h"
 #include "tools/vortex/command_build.h"
 #include "tools/vortex/metal_run.h"
@@ -58,7 +57,7 @@ int runMetal(const Settings& settings) {
   auto arguments = metalArguments(*launch, *response);
   if (!arguments)
     return failWith(settings, "E0904", arguments.error().message);
-  if (int status = launchMetal(settings, *response, *arguments))
+  if (int status = launchMetal(settings, launch->request.kernel, *response, *arguments))
     return status;
   for (uint32_t index : launch->prints)
     writeOutput(printBuffer(launch->buffers[index]) + "\n");
@@ -75,15 +74,12 @@ static int buildKernel(const Settings& settings, const msl::Request& request, Bu
     return 1;
   if (settings.emit == "vx")
     return writeOutput(response->module), 0;
-  pipeline::ModuleCompiler compiler(settings.target, settings.cpu, !settings.noCache);
   pipeline::Failure failure;
-  const std::string stage = settings.emit.empty() ? "" : stageOf(settings.emit);
-  std::string text;
-  auto compiled = compiler.compile(response->module, failure, stage, &text);
+  auto compiled = compileMetal(settings, settings.target, request.kernel, *response, failure);
   if (!compiled)
     return failWith(settings, "E0713", base::concat("`", request.kernel, "`: ", failure.message));
-  if (!stage.empty())
-    return writeOutput(text), 0;
+  if (!settings.emit.empty())
+    return 0;
   artifact::Kernel built = *compiled;
   const auto files = collectFiles(settings, built, std::filesystem::path(request.file).stem().string(), outputs);
   if (!files)

@@ -1,11 +1,13 @@
 #include "tools/vortex/metal_run.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "host/place_named.h"
 #include "interpreter/interpreter.h"
-#include "pipeline/module_compiler.h"
+#include "pipeline/build_id.h"
 #include "runtime/hal/launch.h"
 #include "session/request.h"
+#include "tools/vortex/command_build.h"
 #include "tools/vortex/session.h"
 
 namespace vortex::tools {
@@ -54,7 +56,54 @@ Result<std::vector<MetalArgument>> metalArguments(MetalLaunch& launch, const msl
   return arguments;
 }
 
-static int interpret(const Settings& settings, const msl::Response& response, std::vector<MetalArgument>& arguments) {
+static bool wantsText(const Settings& settings, std::string_view stage) {
+  return std::any_of(settings.dumpAfter.begin(), settings.dumpAfter.end(),
+                     [&](const std::string& name) { return name == stage || name == "all"; });
+}
+
+static void writeText(const std::string& kernel, std::string_view stage, std::string_view text) {
+  writeError(base::concat("// ---- ", kernel, " after ", stage, "\n", text, "\n"));
+}
+
+static void keepModule(const Settings& settings, const msl::Response& response) {
+  if (settings.reproducer.empty())
+    return;
+  const std::string head = "// vx-opt FILE -vx-phases -vx-simplify -cse; vortex " + pipeline::buildId() + "\n";
+  if (auto written = base::writeFileAtomic(settings.reproducer, head + response.module); !written)
+    writeError(base::concat("warning: ", written.error().message, "\n"));
+}
+
+std::shared_ptr<const artifact::Kernel> compileMetal(const Settings& settings, const std::string& target,
+                                                     const std::string& kernel, const msl::Response& response,
+                                                     pipeline::Failure& failure) {
+  keepModule(settings, response);
+  pipeline::ModuleCompiler compiler(target, settings.cpu, !settings.noCache);
+  if (settings.dumpAfter.empty() && settings.emit.empty() && !settings.time)
+    return compiler.compile(response.module, failure);
+  const std::string emitted = settings.emit.empty() ? "" : stageOf(settings.emit);
+  pipeline::BackEnd::Observer observer;
+  observer.wants = [&](std::string_view stage) { return stage == emitted || wantsText(settings, stage); };
+  observer.text = [&](std::string_view stage, std::string_view text) {
+    if (wantsText(settings, stage))
+      writeText(kernel, stage, text);
+    if (stage == emitted)
+      writeOutput(text);
+  };
+  observer.time = [&](std::string_view stage, double milliseconds) {
+    char line[160];
+    std::snprintf(line, sizeof line, "%-20s %-16s %8.3f ms\n", kernel.c_str(), std::string(stage).c_str(),
+                  milliseconds);
+    if (settings.time)
+      writeError(line);
+  };
+  return compiler.compile(response.module, failure, &observer);
+}
+
+static int interpret(const Settings& settings, const std::string& kernel, const msl::Response& response,
+                     std::vector<MetalArgument>& arguments) {
+  keepModule(settings, response);
+  if (wantsText(settings, "irgen"))
+    writeText(kernel, "irgen", response.module);
   pipeline::ModuleCompiler compiler("cpu", settings.cpu, false);
   pipeline::Failure failure;
   auto module = compiler.parse(response.module, failure);
@@ -82,9 +131,10 @@ static int interpret(const Settings& settings, const msl::Response& response, st
   return 0;
 }
 
-int launchMetal(const Settings& settings, const msl::Response& response, std::vector<MetalArgument>& arguments) {
+int launchMetal(const Settings& settings, const std::string& name, const msl::Response& response,
+                std::vector<MetalArgument>& arguments) {
   if (settings.check || settings.device == "interpreter")
-    return interpret(settings, response, arguments);
+    return interpret(settings, name, response, arguments);
   hal::DriverList drivers;
   addDrivers(drivers);
   auto device = drivers.find(settings.device);
@@ -93,9 +143,8 @@ int launchMetal(const Settings& settings, const msl::Response& response, std::ve
   auto target = session::compileTarget((*device)->info().target, settings.device);
   if (!target)
     return failWith(settings, "E0802", target.error().message);
-  pipeline::ModuleCompiler compiler(*target, settings.cpu, !settings.noCache);
   pipeline::Failure failure;
-  auto compiled = compiler.compile(response.module, failure);
+  auto compiled = compileMetal(settings, *target, name, response, failure);
   if (!compiled)
     return failAt(settings, "E0713", failure.message, failure.file, failure.line, failure.column);
   auto kernel = (*device)->load(compiled);

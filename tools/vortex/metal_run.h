@@ -1,6 +1,7 @@
 #pragma once
 
 #include "msl/reader.h"
+#include "pipeline/module_compiler.h"
 #include "tools/vortex/metal_launch.h"
 
 namespace vortex::tools {
@@ -14,7 +15,12 @@ struct MetalArgument {
 
 /// The arguments in the order of the lowered kernel. Error: a buffer is missing or the sizes are wrong.
 base::Result<std::vector<MetalArgument>> metalArguments(MetalLaunch& launch, const msl::Response& response);
+/// Compiles what was read as the settings say, with the texts, times and the module that they ask for. Null and `failure` set: it cannot be done.
+std::shared_ptr<const artifact::Kernel> compileMetal(const Settings& settings, const std::string& target,
+                                                     const std::string& kernel, const msl::Response& response,
+                                                     pipeline::Failure& failure);
 /// Runs in the interpreter or on the device of the settings; buffers that are written change. Returns the exit status, after messages.
-int launchMetal(const Settings& settings, const msl::Response& response, std::vector<MetalArgument>& arguments);
+int launchMetal(const Settings& settings, const std::string& kernel, const msl::Response& response,
+                std::vector<MetalArgument>& arguments);
 
 }  // namespace vortex::tools

@@ -152,6 +152,12 @@ void inlineAll(front::Unit& unit) {
   passes.run(module, std::move(inliner));
 }
 
+/// Without parameters, whose address spaces are demangled to no words of Metal's.
+std::string nameOf(const llvm::Function& function) {
+  const std::string name = llvm::demangle(function.getName());
+  return name.substr(0, name.find('('));
+}
+
 bool refuseCalls(front::Unit& unit) {
   for (llvm::Instruction& each : llvm::instructions(*unit.entry)) {
     auto* call = llvm::dyn_cast<llvm::CallBase>(&each);
@@ -160,10 +166,9 @@ bool refuseCalls(front::Unit& unit) {
     llvm::Function* callee = call->getCalledFunction();
     if (callee && isHook(*callee))
       continue;
-    std::string message = !callee ? "a call through a pointer to a function is not supported"
-                          : callee->isDeclaration()
-                              ? "`" + llvm::demangle(callee->getName()) + "` is declared but not defined"
-                              : "recursion is not supported";
+    std::string message = !callee                   ? "a call through a pointer to a function is not supported"
+                          : callee->isDeclaration() ? "`" + nameOf(*callee) + "` is declared but not defined"
+                                                    : "recursion is not supported";
     unit.problems.push_back(problemAt(unit, call, message));
     return true;
   }

@@ -168,8 +168,9 @@ std::unique_ptr<Unit> compile(const Request& request) {
     pointers.push_back(word.c_str());
   if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, instance.getDiagnostics()))
     return unit;
-  instance.getDiagnostics().setSeverityForGroup(clang::diag::Flavor::WarningOrError, "unknown-attributes",
-                                                clang::diag::Severity::Error);  // other warnings are not shown
+  for (const char* group : {"unknown-attributes", "vla-cxx-extension"})  // other warnings are not shown
+    instance.getDiagnostics().setSeverityForGroup(clang::diag::Flavor::WarningOrError, group,
+                                                  clang::diag::Severity::Error);
   instance.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());  // "1 error generated."
   instance.createFileManager(unit->files);
   ReadAction action(request, *unit);

@@ -4,12 +4,14 @@
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
 #include <clang/AST/Mangle.h>
 #include <clang/AST/RecursiveASTVisitor.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace vortex::msl::front {
 
@@ -54,9 +56,46 @@ public:
       if (metalName(attribute) == "function_constant") {
         isFunctionConstant = true;
         unit_.constants.push_back(functionConstant(variable, number(attribute)));
+        const clang::QualType type = variable->getType();
+        if (!type->isArithmeticType() && !type->isEnumeralType() && !vectorOf(type))
+          refuse(variable->getLocation(), "the function constant `" + variable->getNameAsString() + "` is no number");
       }
-    if (!isFunctionConstant && !variable->getDeclContext()->isDependentContext())
+    if (variable->getDeclContext()->isDependentContext())
+      return true;
+    if (!isFunctionConstant)
       checkProgramVariable(variable);
+    if (variable->hasAttr<clang::SectionAttr>() && setsValue(variable->getInit()))
+      refuse(variable->getLocation(), "`" + variable->getNameAsString() +
+                                          "` is threadgroup memory, which has no initial value: let threads store one");
+    return true;
+  }
+
+  bool VisitCXXThrowExpr(clang::CXXThrowExpr* expr) { return lacks(expr->getBeginLoc(), "exceptions"); }
+  bool VisitCXXTryStmt(clang::CXXTryStmt* statement) { return lacks(statement->getBeginLoc(), "exceptions"); }
+  bool VisitCXXNewExpr(clang::CXXNewExpr* expr) { return lacks(expr->getBeginLoc(), "`new`"); }
+  bool VisitCXXDeleteExpr(clang::CXXDeleteExpr* expr) { return lacks(expr->getBeginLoc(), "`delete`"); }
+  bool VisitCXXDynamicCastExpr(clang::CXXDynamicCastExpr* expr) { return lacks(expr->getBeginLoc(), "`dynamic_cast`"); }
+  bool VisitGCCAsmStmt(clang::GCCAsmStmt* statement) { return lacks(statement->getBeginLoc(), "`asm`"); }
+
+  bool VisitCallExpr(clang::CallExpr* call) {
+    const clang::FunctionDecl* callee = call->getDirectCallee();
+    for (const clang::FunctionDecl* each = callee; each; each = each->getPreviousDecl())
+      for (auto* attribute : each->specific_attrs<clang::AnnotateAttr>())
+        if (metalName(attribute) == "kernel") {
+          refuse(call->getBeginLoc(), "`" + callee->getNameAsString() + "` is a kernel: only launches run it");
+          return true;
+        }
+    return true;
+  }
+
+  /// Memory of one space is none of another.
+  bool VisitExplicitCastExpr(clang::ExplicitCastExpr* cast) {
+    const clang::QualType from = cast->getSubExprAsWritten()->getType(), to = cast->getType();
+    if (!from->isPointerType() || !to->isPointerType())
+      return true;
+    const clang::LangAS a = from->getPointeeType().getAddressSpace(), b = to->getPointeeType().getAddressSpace();
+    if (a != b && a != clang::LangAS::Default && b != clang::LangAS::Default)
+      refuse(cast->getBeginLoc(), "a pointer to memory of one address space is cast to another one");
     return true;
   }
 
@@ -78,6 +117,8 @@ public:
           found.kernel.name = name.str();
         else if (name == "max_total_threads_per_threadgroup")
           found.kernel.maxThreads = number(attribute);
+        if (name == "max_total_threads_per_threadgroup" && found.kernel.maxThreads == 0)
+          refuse(function->getLocation(), "[[" + name.str() + "]] takes a number that is known and at least 1");
       }
     bool isInstance = function->isTemplateInstantiation();
     if (!isKernel || (isInstance && found.kernel.name.empty()) || !seen_.insert(function->getCanonicalDecl()).second)
@@ -87,6 +128,8 @@ public:
     if (!function->getReturnType()->isVoidType())
       refuse(function->getLocation(), "a kernel returns nothing, `" + found.kernel.name + "` returns `" +
                                           function->getReturnType().getAsString() + "`");
+    if (!names_.insert(found.kernel.name).second)
+      refuse(function->getLocation(), "another kernel has the name `" + found.kernel.name + "`");
     readParameters(function, found.kernel);
     kernels.push_back(std::move(found));
     return true;
@@ -95,6 +138,24 @@ public:
   std::vector<FoundKernel> kernels;
 
 private:
+  bool lacks(clang::SourceLocation at, const std::string& what) {
+    refuse(at, "Metal has no " + what);
+    return true;
+  }
+
+  /// Default constructors and zeros do not: threadgroup memory that has them is what it is without.
+  bool setsValue(const clang::Expr* init) const {
+    if (!init || llvm::isa<clang::ImplicitValueInitExpr>(init))
+      return false;
+    if (auto* made = llvm::dyn_cast<clang::CXXConstructExpr>(init))
+      return made->getNumArgs() > 0;
+    if (auto* list = llvm::dyn_cast<clang::InitListExpr>(init))
+      return llvm::any_of(list->inits(), [&](const clang::Expr* each) { return setsValue(each); });
+    clang::Expr::EvalResult value;
+    return !init->EvaluateAsRValue(value, context_) || !(value.Val.isInt() || value.Val.isFloat()) ||
+           (value.Val.isInt() ? value.Val.getInt() != 0 : value.Val.getFloat().isNonZero());
+  }
+
   std::string mangled(const clang::VarDecl* decl) const {
     if (!mangler_->shouldMangleDeclName(decl))
       return decl->getNameAsString();
@@ -177,8 +238,9 @@ private:
                  "`" + parameter.name + "` needs an address space: device, constant or threadgroup");
         parameter.index = index.value_or(isThreadgroup ? 0 : next);
         if (parameter.index > kLastIndex)
-          refuse(decl->getLocation(), "`" + parameter.name + "` has the index " + std::to_string(parameter.index) +
-                                          ": the last one is " + std::to_string(kLastIndex));
+          refuse(decl->getLocation(), "`" + parameter.name + "` has the index " +
+                                          std::to_string(static_cast<int32_t>(parameter.index)) + ": the last one is " +
+                                          std::to_string(kLastIndex));
         if (!isThreadgroup) {
           next = parameter.index + 1;
           parameter.leastBytes = type->isReferenceType() ? bytesOf(type->getPointeeType()) : 0;
@@ -249,6 +311,7 @@ private:
   Unit& unit_;
   std::unique_ptr<clang::MangleContext> mangler_;
   llvm::DenseSet<const clang::FunctionDecl*> seen_;
+  std::set<std::string> names_;  ///< of kernels
 };
 
 }  // namespace

@@ -253,7 +253,8 @@ private:
     }
     if (at(j + 1) != "]")
       return i + 1;
-    replace(words_[i].begin, words_[j + 1].end, text);
+    bool touchesName = i > 0 && isName(i - 1) && words_[i - 1].end == words_[i].begin;
+    replace(words_[i].begin, words_[j + 1].end, (touchesName ? " " : "") + text);
     return j + 2;
   }
 

@@ -12,6 +12,7 @@ TEST(Prelexer, LeavesPlainSourceAlone) {
 
 TEST(Prelexer, MakesAnnotationsOfMetalsAttributesOnly) {
   EXPECT_EQ(prelex("f(int a [[buffer(3)]])").text(), "f(int a __attribute__((annotate(\"msl.buffer\", 3))) )");
+  EXPECT_EQ(prelex("f(int a[[buffer(3)]])").text(), "f(int a __attribute__((annotate(\"msl.buffer\", 3))) )");
   EXPECT_EQ(prelex("[[nodiscard]] int f();").text(), "[[nodiscard]] int f();");
   EXPECT_EQ(prelex("x = a[b[0]];").text(), "x = a[b[0]];");
 }

@@ -1,5 +1,6 @@
 #include "msl/lift/kernel.h"
 
+#include "ir/simplify.h"
 #include "ir/size_attr.h"
 #include "msl/flatten/clean.h"
 #include "msl/lift/count_loops.h"
@@ -12,6 +13,7 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace vortex::msl::lift {
@@ -226,8 +228,11 @@ bool lowerEntry(front::Unit& unit, const Request& request, Response& response) {
     unit.problems.push_back({"E0902", "`" + request.kernel + "` cannot be lowered: " + trouble, {}, 0, 0, {}});
     return false;
   }
+  // Not converging within the iteration limit leaves correct code.
+  mlir::GreedyRewriteConfig config;
+  config.enableRegionSimplification = mlir::GreedySimplifyRegionLevel::Normal;
+  (void)mlir::applyPatternsAndFoldGreedily(*module, ir::canonicalPatterns(&context), config);
   mlir::PassManager passes(&context);
-  passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   bool isTidy = mlir::succeeded(passes.run(*module));
   countLoops(*module, request.block);

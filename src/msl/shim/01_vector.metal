@@ -4,6 +4,7 @@ namespace metal {
 template <class T> struct __lane : __same<T> {};
 template <> struct __lane<bool> : __same<uchar> {};
 template <class T, int N> struct vec;
+template <class T, int N> struct packed_vec;
 template <class A> struct __shape {
   static constexpr int count = 1;
   static constexpr bool isVector = false;
@@ -14,6 +15,7 @@ template <class T, int N> struct __shape<vec<T, N>> {
   static constexpr bool isVector = true;
   typedef T elem;
 };
+template <class T, int N> struct __shape<packed_vec<T, N>> : __shape<vec<T, N>> {};
 template <class A> inline constexpr bool __isvec = __shape<remove_cv_t<A>>::isVector;
 template <class U, class T> using __scalar_for = enable_if_t<__is_convertible(U, T) && !__isvec<U>, int>;
 
@@ -36,6 +38,8 @@ constexpr bool __fills(int given, int wanted) { return given == wanted || (given
   template <class U, class = enable_if_t<__is_convertible(U, T) && !__isvec<U>>>                                       \
   __VX constexpr vec(U s) : v((V)(S)(T)s) {}                                                                           \
   template <class U, class = enable_if_t<!__is_same(U, T)>> explicit __VX vec(vec<U, N> o) : v(__convert(o)) {}        \
+  template <class U, class = enable_if_t<!__is_same(U, T)>>                                                            \
+  explicit __VX vec(packed_vec<U, N> o) : v(__convert(vec<U, N>(o))) {}                                                \
   template <class A, class B, class... R,                                                                              \
             class = enable_if_t<__fills(sizeof...(R) + 2, N) && !__isvec<A> && !__isvec<B> && (true && ... && !__isvec<R>)>>  \
   __VX constexpr vec(A a, B b, R... r) : v{(S)(T)a, (S)(T)b, (S)(T)r...} {}                                            \
@@ -51,7 +55,7 @@ constexpr bool __fills(int given, int wanted) { return given == wanted || (given
   }                                                                                                                    \
   template <class A> __VX void __put(int& i, A a) {                                                                    \
     if constexpr (__isvec<A>) {                                                                                        \
-      __UNROLL for (int k = 0; k < __shape<A>::count; ++k) v[i++] = (S)(T)a.v[k];                                      \
+      __UNROLL for (int k = 0; k < __shape<A>::count; ++k) v[i++] = (S)(T)a[k];                                        \
     } else {                                                                                                           \
       v[i++] = (S)(T)a;                                                                                                \
     }                                                                                                                  \
@@ -143,7 +147,11 @@ template <class T, int N> __VX vec<T, N> operator~(vec<T, N> a) { return vec<T, 
   __VX constexpr packed_vec(vec<T, N> a) : d{} {                                                                       \
     for (int i = 0; i < N; ++i) d[i] = (T)a.v[i];                                                                      \
   }                                                                                                                    \
-  __VX constexpr explicit packed_vec(T s) : packed_vec(vec<T, N>(s)) {}                                                \
+  __VX constexpr packed_vec(T s) : packed_vec(vec<T, N>(s)) {}                                                         \
+  template <class U, class = enable_if_t<!__is_same(U, T)>>                                                            \
+  __VX explicit packed_vec(vec<U, N> a) : packed_vec(vec<T, N>(a)) {}                                                  \
+  template <class U, class = enable_if_t<!__is_same(U, T)>>                                                            \
+  __VX explicit packed_vec(packed_vec<U, N> a) : packed_vec(vec<T, N>(a)) {}                                           \
   template <class A, class B, class... R>                                                                              \
   __VX constexpr packed_vec(A a, B b, R... r) : packed_vec(vec<T, N>(a, b, r...)) {}                                   \
   __VX constexpr operator vec<T, N>() const {                                                                          \
@@ -159,7 +167,6 @@ template <class T, int N> __VX vec<T, N> operator~(vec<T, N> a) { return vec<T, 
   SWIZZLES
 #define __PACKED_COMPOUND(op)                                                                                          \
   template <class U> __VX packed_vec& operator op##=(U b) { return *this = static_cast<V>(*this) op b; }
-template <class T, int N> struct packed_vec;
 template <class T> struct packed_vec<T, 2> {
   typedef vec<T, 2> V;
   __PACKED_MEMBERS(2, __PACKED_SWIZZLES2)

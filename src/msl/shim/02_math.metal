@@ -102,9 +102,6 @@ template <class T> inline constexpr bool __is_narrow = __is_same(T, bfloat) || _
     vec<T, N> r;                                                                                                       \
     __UNROLL for (int i = 0; i < N; ++i) r.v[i] = (T)__scalar::name((float)x.v[i], (float)y.v[i]);                     \
     return r;                                                                                                          \
-  }                                                                                                                    \
-  template <class T, int N, class U, __scalar_for<U, T> = 0> __VX vec<T, N> name(vec<T, N> x, U y) {                   \
-    return name(x, vec<T, N>(y));                                                                                      \
   }
 #define __MATH_FUNCTIONS                                                                                               \
   __MATH1(__DEFINE1)                                                                                                   \
@@ -239,9 +236,6 @@ template <class T, __ARITHMETIC(T)> __VX constexpr T clamp(T x, __same_t<T> a, _
     vec<T, N> r;                                                                                                       \
     __UNROLL for (int i = 0; i < N; ++i) r.v[i] = metal::name((T)a.v[i], (T)b.v[i]);                                   \
     return r;                                                                                                          \
-  }                                                                                                                    \
-  template <class T, int N, class U, __scalar_for<U, T> = 0> __VX vec<T, N> name(vec<T, N> a, U b) {                   \
-    return name(a, vec<T, N>(b));                                                                                      \
   }
 __VECTOR2(min) __VECTOR2(max)
 #define __VECTOR1(name)                                                                                                \
