@@ -113,6 +113,30 @@ std::optional<Flat> Emitter::evalWarp(const Expr& expr) {
   }
 }
 
+/// At block level: what the threads have is a tile of the block, which is combined behind a barrier of the program.
+Flat Emitter::evalBlockReduction(const Expr& expr) {
+  Location at = loc(expr);
+  const Expr& operand = *expr.args[0];
+  const lang::Scalar stored = scalarOf(operand.type), kind = wideScalar(stored);
+  const Variable* threads = facts_.newVariable("reduced", operand.type, lang::Uniformity::PerThread);
+  declare(threads);
+  evaluate(operand, threads);
+  closeRegion();
+  Value held = coerceLeaf(at, variables_[threads].leaves[0], types_.scalar(stored), /*perThread=*/true);
+  Value tile = math_.cast(at, held, stored, kind);
+  emitSyncBlock(expr);
+  ir::Combine combine = ir::Combine::Or;
+  switch (expr.builtin) {
+  case Builtin::BlockSum: combine = addCombine(kind); break;
+  case Builtin::BlockMax: combine = maxCombine(kind); break;
+  case Builtin::BlockMin: combine = minCombine(kind); break;
+  case Builtin::BlockAll: combine = ir::Combine::And; break;
+  default: break;
+  }
+  Value result = b_.create<ir::ReduceOp>(at, types_.scalar(kind), combine, tile, llvm::ArrayRef<int64_t>{0});
+  return math_.cast(at, result, kind, stored);
+}
+
 //===-- atomics ---------------------------------------------------------------------------------------------------===//
 
 static ir::Combine atomicKind(Builtin builtin, lang::Scalar kind) {

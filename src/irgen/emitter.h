@@ -238,6 +238,7 @@ private:
   Flat evalBuiltin(const Expr& expr);
   std::optional<Flat> evalPosition(const Expr& expr);
   std::optional<Flat> evalWarp(const Expr& expr);
+  Flat evalBlockReduction(const Expr& expr);
   Flat evalAtomic(const Expr& expr);
   Value emitAtomic(const Expr& expr, const Place& element, Value view, Value mask, llvm::ArrayRef<Value> operands);
   std::optional<ShownValues> evalShown(const Expr& expr, size_t first);

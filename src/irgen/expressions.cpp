@@ -287,6 +287,8 @@ Flat Emitter::evalBlockLevel(const Expr& expr) {
     closeRegion();
     return evalNode(expr);
   }
+  if (expr.kind == ExprKind::Builtin && lang::isBlockReduction(expr.builtin))
+    return evalBlockReduction(expr);
   llvm::SmallVector<const Expr*> operands;
   valueOperands(expr, operands);
   bool inThreads = expr.uniformity == lang::Uniformity::PerThread || facts_.ownGrade(expr) == Grade::Thread;

@@ -49,6 +49,9 @@ namespace vortex::lang {
   X(ShuffleXor, "warp.shuffle_xor") X(ShuffleUp, "warp.shuffle_up") X(ShuffleDown, "warp.shuffle_down") \
   X(ShuffleIndex, "warp.broadcast") X(WarpSum, "warp.sum") X(WarpMax, "warp.max") X(WarpMin, "warp.min") \
   X(WarpBallot, "warp.ballot") X(WarpAny, "warp.any") X(WarpAll, "warp.all") \
+  /* over the threads of the block, with the barrier that they imply: ints as SyncBlock */ \
+  X(BlockSum, "block.sum") X(BlockMax, "block.max") X(BlockMin, "block.min") X(BlockAny, "block.any") \
+  X(BlockAll, "block.all") \
   /* staging. Stage: view (the value of `x = stage(view)`); ints: {barrier before it}. AsyncStage: view, buffer; ints: {barrier before it} */ \
   /* SyncBlock: ints {closes a group of copies, most recent groups that may stay in flight}, empty without staging */ \
   X(Stage, "stage") X(AsyncStage, "async_stage") \

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "lang/sema/expr_parts.h"
 
 namespace vortex::lang::flow {
@@ -58,8 +59,11 @@ private:
   }
 
   void checkBuiltin(const Expr& expr, Control control) {
-    if (expr.builtin == Builtin::SyncBlock && control.level != Level::Block)
-      reportDivergence("E0450", expr, control, "`sync_block()` is not reached by every thread of the block",
+    const bool isReduction = isBlockReduction(expr.builtin);
+    if ((expr.builtin == Builtin::SyncBlock || isReduction) && control.level != Level::Block)
+      reportDivergence("E0450", expr, control,
+                       base::concat("`", spelling(expr.builtin), isReduction ? "" : "()",
+                                    "` is not reached by every thread of the block"),
                        "some threads of the block do not get here");
     if (isWarpOperation(expr.builtin) && control.level == Level::Lane)
       reportDivergence("E0451", expr, control,
@@ -148,7 +152,7 @@ private:
     diagnostic.label(kernel_.resultRange, "the result is one scalar");
     if (origin && origin->range != value.range)
       diagnostic.label(origin->range, "because of this per-thread value");
-    diagnostic.help("combine the values of the threads first, in shared memory or with `warp.sum`; or return a tensor");
+    diagnostic.help("combine the values of the threads first, with `block.sum`, say; or return a tensor");
   }
 
   void reportDivergence(std::string_view id, const Expr& at, Control control, std::string message, std::string label) {
@@ -160,8 +164,11 @@ private:
         diagnostic.label(origin->range, "because of this per-thread value");
     }
     if (id == "E0450")
-      diagnostic.help("move `sync_block()` out of the conditional code so that all threads reach it, and keep only the "
-                      "work inside");
+      diagnostic.help(at.builtin == Builtin::SyncBlock
+                          ? "move `sync_block()` out of the conditional code so that all threads reach it, and keep "
+                            "only the work inside"
+                          : "let all threads take part, those that have nothing to add with a neutral value: "
+                            "`select(condition, value, 0)`");
   }
 
   const Function& kernel_;

@@ -124,6 +124,8 @@ const Expr* ExprLevels::originOf(const Expr& expr, int depth) const {
     return nullptr;
   if (expr.kind == ExprKind::Builtin && isPosition(expr.builtin))
     return &expr;
+  if (expr.kind == ExprKind::Builtin && isBlockReduction(expr.builtin))
+    return nullptr;
   if (expr.kind == ExprKind::Var) {
     const auto found = variables_.find(expr.variable);
     return found != variables_.end() && found->second.level != Level::Block && found->second.cause
@@ -251,6 +253,8 @@ Level ExprLevels::visitBuiltin(const Expr& expr) {
   const Level operands = visitChildren(expr);
   if (isPosition(expr.builtin))
     return Level::Lane;
+  if (isBlockReduction(expr.builtin))
+    return Level::Block;
   if (isWarpOperation(expr.builtin))
     return expr.builtin == Builtin::SyncWarp ? Level::Block : Level::Lane;
   return isAtomic(expr.builtin) ? Level::Lane : operands;

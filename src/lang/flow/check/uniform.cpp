@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/flow/check/surroundings.h"
+#include "lang/sema/kernel/roots.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -24,7 +25,8 @@ bool isWarpWide(Builtin builtin) {
 bool asksForWarps(const Graph& graph) {
   for (StepId step{0}; indexOf(step) < graph.stepCount(); step = StepId{indexOf(step) + 1})
     if (const StepKind kind = graph[step].kind;
-        kind == StepKind::Warp || kind == StepKind::WarpBarrier || kind == StepKind::Output)
+        (kind == StepKind::Warp && !isBlockReduction(graph[step].origin->builtin)) || kind == StepKind::WarpBarrier ||
+        kind == StepKind::Output)
       return true;
   return false;
 }
@@ -286,6 +288,8 @@ Level Uniformity::levelOfDefinition(StepId id) const {
     const ValueId lane = graph_.uses(step)[1];
     return ofValue(lane) == Level::Lane || !everyWarpHas(lane) ? Level::Lane : Level::Warp;
   }
+  if (isWarp && isBlockReduction(step.origin->builtin))
+    return Level::Block;
   if (isWarp)
     return isWarpWide(step.origin->builtin) ? Level::Warp : Level::Lane;
   Level level = Level::Block;

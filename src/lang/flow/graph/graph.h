@@ -143,7 +143,7 @@ enum class StepKind : uint8_t {
   Compute,  ///< value = something of `uses` that no node expresses
   Barrier,
   WarpBarrier,
-  Warp,    ///< value = a warp operation (origin->builtin) on uses
+  Warp,    ///< value = an operation of the warp, or of the block behind a Barrier (origin->builtin), on uses
   Stage,   ///< reads accesses[0], writes accesses[1]; asynchronous where origin->builtin says so
   Tile,    ///< work of the block on tensors: accesses
   Assert,  ///< uses[0] holds from here on, or the thread ends

@@ -1,6 +1,8 @@
 // Built-in functions, results, and what has no better rule.
 #include "lang/flow/graph/lower.h"
+
 #include "lang/sema/children.h"
+#include "lang/sema/kernel/roots.h"
 
 namespace vortex::lang::flow {
 
@@ -116,10 +118,12 @@ Lowering::Operand Lowering::builtin(const Expr& expr) {
   }
   default: break;
   }
-  if (expr.builtin >= Builtin::ShuffleXor && expr.builtin <= Builtin::WarpAll) {
+  if (expr.builtin >= Builtin::ShuffleXor && expr.builtin <= Builtin::BlockAll) {
     evaluate();
     if (!isReachable())
       return undefined(expr.type);
+    if (isBlockReduction(expr.builtin))
+      b_.emit(StepKind::Barrier, &expr);
     Step& step = b_.emit(StepKind::Warp, &expr);
     b_.addUses(step, uses);
     return scalarIs(b_.computed(step, machineType(expr.type)));

@@ -223,20 +223,33 @@ private:
     return text;
   }
 
-  /// In control that all threads share: through shared memory or the warp.
+  /// In control that all threads share: through shared memory, the warp or the block.
   std::string exchange() {
     std::vector<const Declared*> targets;
     for (const Declared& each : variables_)
       if (each.isAssignable && !each.isUniform)
         targets.push_back(&each);
     const Declared& target = *targets[pick(static_cast<uint32_t>(targets.size()))];
+    std::vector<const Declared*> uniform;  // what all threads have alike may go there, too
+    for (const Declared& each : variables_)
+      if (each.isAssignable && each.isUniform)
+        uniform.push_back(&each);
     const std::string sent = expression("u32", false, 1);
-    switch (pick(5)) {
+    const Declared& common =
+        uniform.empty() || pick(2) == 0 ? target : *uniform[pick(static_cast<uint32_t>(uniform.size()))];
+    switch (pick(7)) {
     case 0:
       return pad() + target.name + " = (warp.shuffle_xor(" + sent + ", " + std::to_string(1 + pick(31)) + ") as " +
              target.type + ")\n";
     case 1: return pad() + target.name + " = (warp.sum(" + sent + ") as " + target.type + ")\n";
     case 2: return pad() + target.name + " = (warp.ballot(" + condition(false, 1) + ") as " + target.type + ")\n";
+    case 3: {
+      static constexpr const char* kKinds[] = {"sum", "max", "min"};
+      return pad() + common.name + " = (block." + kKinds[pick(3)] + "(" + sent + ") as " + common.type + ")\n";
+    }
+    case 4:
+      return pad() + common.name + " = if block." + (pick(2) == 0 ? "any" : "all") + "(" + condition(false, 1) +
+             ") { 1 } else { 0 }\n";
     default: break;
     }
     return pad() + "shared[t] = " + sent + "\n" + pad() + "sync_block()\n" + pad() + target.name + " = (shared[(t + " +

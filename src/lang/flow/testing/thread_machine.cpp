@@ -1,5 +1,7 @@
 #include "lang/flow/testing/thread_machine.h"
 
+#include "lang/sema/kernel/roots.h"
+
 #include <algorithm>
 
 namespace vortex::lang::flow::testing {
@@ -240,7 +242,8 @@ Number ThreadMachine::compute(Thread& thread, const Step& step) {
 
 Number ThreadMachine::warp(Thread& self, const std::vector<Thread*>& group, const Step& step) {
   const Builtin builtin = step.origin->builtin;
-  const auto inWarp = [&](const Thread* other) { return other->linear / kWarp == self.linear / kWarp; };
+  const bool isOfBlock = isBlockReduction(builtin);
+  const auto inWarp = [&](const Thread* other) { return isOfBlock || other->linear / kWarp == self.linear / kWarp; };
   const MachineType type = machineType(step.origin->type);
   const auto operand = [&](Thread* thread, size_t i) { return value(*thread, graph_.uses(step)[i]); };
   Thread* own = &self;
@@ -273,14 +276,16 @@ Number ThreadMachine::warp(Thread& self, const std::vector<Thread*>& group, cons
     if (!out)
       out = number;
     else
-      out = applyNode(builtin == Builtin::WarpMax   ? Op::Max
-                      : builtin == Builtin::WarpMin ? Op::Min
-                                                    : Op::Add,
+      out = applyNode(builtin == Builtin::WarpMax || builtin == Builtin::BlockMax   ? Op::Max
+                      : builtin == Builtin::WarpMin || builtin == Builtin::BlockMin ? Op::Min
+                                                                                    : Op::Add,
                       type, *out, *number);
   }
   switch (builtin) {
   case Builtin::WarpBallot: return ballot;
+  case Builtin::BlockAny:
   case Builtin::WarpAny: return any ? 1 : 0;
+  case Builtin::BlockAll:
   case Builtin::WarpAll: return all ? 1 : 0;
   default:
     if (step.origin->type->kind != TypeKind::Scalar || isFloat(step.origin->type->scalar))

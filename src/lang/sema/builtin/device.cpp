@@ -59,14 +59,14 @@ Expr* checkShuffle(BuiltinCall& call) {
   return makeBuiltin(call.body, call.row.id, value->type, call.range(), {value, lane});
 }
 
-Expr* checkWarpReduce(BuiltinCall& call) {
+Expr* checkThreadReduce(BuiltinCall& call) {
   Expr* value = call.arg(0, call.expected);
   if (isError(value) || value->type->kind != TypeKind::Scalar || value->type->scalar == Scalar::Bool)
     return call.wrongArg(value, "a number");
   return makeBuiltin(call.body, call.row.id, value->type, call.range(), {value});
 }
 
-Expr* checkWarpVote(BuiltinCall& call) {
+Expr* checkThreadVote(BuiltinCall& call) {
   Expr* value = call.arg(0);
   if (isError(value) || !value->type->isScalar(Scalar::Bool))
     return call.wrongArg(value, "a condition");

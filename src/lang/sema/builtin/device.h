@@ -7,8 +7,8 @@ namespace vortex::lang {
 
 Expr* checkBarrier(BuiltinCall& call);
 Expr* checkShuffle(BuiltinCall& call);
-Expr* checkWarpReduce(BuiltinCall& call);
-Expr* checkWarpVote(BuiltinCall& call);
+Expr* checkThreadReduce(BuiltinCall& call);
+Expr* checkThreadVote(BuiltinCall& call);
 Expr* checkAtomic(BuiltinCall& call);
 Expr* checkStage(BuiltinCall& call);
 Expr* checkAsyncStage(BuiltinCall& call);

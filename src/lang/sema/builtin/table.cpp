@@ -63,12 +63,17 @@ constexpr BuiltinRow kRows[] = {
     {"warp.shuffle_up", Builtin::ShuffleUp, kKernelOnly, kNoMethod, "value, delta", checkShuffle},
     {"warp.shuffle_down", Builtin::ShuffleDown, kKernelOnly, kNoMethod, "value, delta", checkShuffle},
     {"warp.broadcast", Builtin::ShuffleIndex, kKernelOnly, kNoMethod, "value, lane", checkShuffle},
-    {"warp.sum", Builtin::WarpSum, kKernelOnly, kNoMethod, "value", checkWarpReduce},
-    {"warp.max", Builtin::WarpMax, kKernelOnly, kNoMethod, "value", checkWarpReduce},
-    {"warp.min", Builtin::WarpMin, kKernelOnly, kNoMethod, "value", checkWarpReduce},
-    {"warp.ballot", Builtin::WarpBallot, kKernelOnly, kNoMethod, "condition", checkWarpVote},
-    {"warp.any", Builtin::WarpAny, kKernelOnly, kNoMethod, "condition", checkWarpVote},
-    {"warp.all", Builtin::WarpAll, kKernelOnly, kNoMethod, "condition", checkWarpVote},
+    {"warp.sum", Builtin::WarpSum, kKernelOnly, kNoMethod, "value", checkThreadReduce},
+    {"warp.max", Builtin::WarpMax, kKernelOnly, kNoMethod, "value", checkThreadReduce},
+    {"warp.min", Builtin::WarpMin, kKernelOnly, kNoMethod, "value", checkThreadReduce},
+    {"warp.ballot", Builtin::WarpBallot, kKernelOnly, kNoMethod, "condition", checkThreadVote},
+    {"warp.any", Builtin::WarpAny, kKernelOnly, kNoMethod, "condition", checkThreadVote},
+    {"warp.all", Builtin::WarpAll, kKernelOnly, kNoMethod, "condition", checkThreadVote},
+    {"block.sum", Builtin::BlockSum, kKernelOnly, kNoMethod, "value", checkThreadReduce},
+    {"block.max", Builtin::BlockMax, kKernelOnly, kNoMethod, "value", checkThreadReduce},
+    {"block.min", Builtin::BlockMin, kKernelOnly, kNoMethod, "value", checkThreadReduce},
+    {"block.any", Builtin::BlockAny, kKernelOnly, kNoMethod, "condition", checkThreadVote},
+    {"block.all", Builtin::BlockAll, kKernelOnly, kNoMethod, "condition", checkThreadVote},
     {"atomic_add", Builtin::AtomicAdd, kKernelOnly, kNoMethod, "place, value, order?, scope?", checkAtomic},
     {"atomic_min", Builtin::AtomicMin, kKernelOnly, kNoMethod, "place, value, order?, scope?", checkAtomic},
     {"atomic_max", Builtin::AtomicMax, kKernelOnly, kNoMethod, "place, value, order?, scope?", checkAtomic},
@@ -163,7 +168,7 @@ std::optional<BuiltinPlace> placeOfBuiltin(std::string_view name) {
   return place;
 }
 bool isBuiltinNamespace(std::string_view name) {
-  return name == "Tensor" || name == "Vec" || name == "random" || name == "warp";
+  return name == "Tensor" || name == "Vec" || name == "random" || name == "warp" || name == "block";
 }
 std::vector<std::string> builtinsIn(std::string_view space) {
   std::vector<std::string> names;

@@ -16,6 +16,8 @@ const Expr* tensorElement(const Expr& place) {
 
 bool isWarpOperation(Builtin builtin) { return builtin >= Builtin::SyncWarp && builtin <= Builtin::WarpAll; }
 
+bool isBlockReduction(Builtin builtin) { return builtin >= Builtin::BlockSum && builtin <= Builtin::BlockAll; }
+
 Roots::Roots(const Function& kernel) {
   if (kernel.body)
     collect(*kernel.body);

@@ -35,6 +35,8 @@ inline bool isFieldOfElements(const Expr& expr) { return expr.kind == ExprKind::
 
 bool isAtomic(Builtin builtin);
 bool isWarpOperation(Builtin builtin);
+/// One value of all threads of the block, behind a barrier.
+bool isBlockReduction(Builtin builtin);
 /// Looks through integer casts that keep the 64-bit value and through variables with one value. Never null for non-null input.
 const Expr* stripIntegerCasts(const Expr* expr, const Roots& roots);
 /// The same, also through parts of tuples, structs and arrays, references, and calls that return in one place.
