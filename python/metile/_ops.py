@@ -150,7 +150,7 @@ def _address(trace, pointer, what: str) -> tuple[str, str]:
         trace.fail(f"{what} takes a pointer with an offset (X + offsets), not {_kind(pointer)}", TypeError)
     pointer.check(trace)
     if pointer.offset is None:
-        trace.fail(f"{what} takes a pointer with an offset: write `pointer + offsets`", TypeError)
+        trace.fail(f"{what} takes a pointer with an offset: write `pointer + offsets`, `pointer + 0` for the first element", TypeError)
     return pointer.base.word(trace), operand(trace, pointer.offset, "an offset")
 
 

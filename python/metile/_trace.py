@@ -88,6 +88,7 @@ class Sources:
         self._lines: list[dict[int, str]] = []
         self._known: set = set()
         self._positions: dict = {}
+        self._spans: dict = {}  # by code, of its instructions
 
     def add(self, code) -> int:
         index = self._files.setdefault(code.co_filename, len(self._files))
@@ -114,8 +115,9 @@ class Sources:
     def _find(self, code, instruction: int) -> str:
         file = self.add(code)
         if hasattr(code, "co_positions"):
-            spans = list(code.co_positions())
-            line, end, column, end_column = spans[instruction // 2]
+            if code not in self._spans:
+                self._spans[code] = list(code.co_positions())
+            line, end, column, end_column = self._spans[code][instruction // 2]
         else:
             line = next((line for start, stop, line in code.co_lines() if start <= instruction < stop), None)
             end, column, end_column = line, 0, 10**6

@@ -123,7 +123,7 @@ class Traced:
         self.trace.fail(f"{what} is not known while the kernel is traced; {instead}", TypeError)
 
     def __bool__(self):
-        self._refuse("the truth of a traced value", "use metile.where(condition, a, b), or a mask; `and`, `or`, `not` and chained comparisons are `&`, `|`, `~`")
+        self._refuse("the truth of a traced value", "use metile.where(condition, a, b), or a mask, and metile.minimum and metile.maximum for min and max; `and`, `or`, `not` and chained comparisons are `&`, `|`, `~`")
 
     def __int__(self):
         self._refuse("the number in a traced value", 'use metile.cast(x, "i32")')

@@ -71,6 +71,7 @@ class Kernel:
         remember_source(fn.__code__.co_filename)
         self._direct_launches: dict = {}
         self._leads = list(self.signature.parameters)[: len(self.runtime)] == self.runtime  # runtime arguments stand before constexprs
+        self._leading = len(self.runtime) if self._leads else -1
         self._defaults = {name: parameter.default for name, parameter in self.signature.parameters.items() if parameter.default is not parameter.empty}
 
     def __reduce__(self):
@@ -319,14 +320,17 @@ class Launcher:
         self.kernel, self.grid = kernel, grid
 
     def __call__(self, *args, **kwargs) -> None:
-        plain = self._plain(args, kwargs)
-        if plain is None:
+        kernel, grid = self.kernel, self.grid
+        if len(args) == kernel._leading and (type(grid) is tuple or type(grid) is int):
+            given, constants = args, kwargs
+        elif plain := self._plain(args, kwargs):
+            given, constants, grid = plain
+        else:
             self._run(args, kwargs, self._grid(kwargs))
             return
-        given, constants, grid = plain
         try:
             key = _direct_key(given, constants, grid)
-            known = self.kernel._direct_launches.get(key)
+            known = kernel._direct_launches.get(key)
         except TypeError:  # what is no constexpr, a grid that is none
             key = known = None
         if known is not None and known.mode == launch_mode() and known.outside.is_current() and known.run(given, grid):
@@ -434,6 +438,9 @@ def _direct_key(args: tuple, kwargs: dict, grid) -> tuple:
         axes = grid[0] > 1
     else:
         axes = 0 not in grid and tuple([extent > 1 for extent in grid])
+    if len(kwargs) == 1:
+        ((name, value),) = kwargs.items()
+        return axes, *map(type, args), (name, value), type(value)
     return axes, *map(type, args), *kwargs.items(), *map(type, kwargs.values())
 
 
