@@ -94,14 +94,18 @@ static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 
   ROOM_POINT
 #define BIND(lambda, argument) bind(lambda, argument);
 #define MATCH(m, isHit)                                                                                                \
-  if (isHit) {                                                                                                         \
+  Term hit = heap[locOf(m)], miss = heap[locOf(m) + 1];                                                                \
+  const bool isTaken = isHit;                                                                                          \
+  release(locOf(m), tagOf(m) == Swi ? 3 : 2);                                                                          \
+  if (isTaken) {                                                                                                       \
     uint32_t fields = isConstructor(tagOf(cur)) ? tagOf(cur) - C00 : 0;                                                \
     for (uint32_t i = fields; i-- > 0;)                                                                                \
       PUSH_ARGUMENT(FIELD(i))                                                                                          \
-    REDUCE(heap[locOf(m)])                                                                                             \
+    release(locOf(cur), fields);                                                                                       \
+    REDUCE(hit)                                                                                                        \
   }                                                                                                                    \
   PUSH_ARGUMENT(cur)                                                                                                   \
-  REDUCE(heap[locOf(m) + 1])
+  REDUCE(miss)
 #define RESOLVE(zero, one)                                                                                             \
   Term header = *--sp;                                                                                                 \
   bool isOne = tagOf(header) == OnDp1;                                                                                 \

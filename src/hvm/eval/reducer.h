@@ -118,6 +118,14 @@ struct Reducer {
     for (uint32_t i = 0; i < op.words; ++i)
       heap[base + i] = itemAt(from[i], base);
   }
+  /// The same for a template whose first word is a cell, which is given back alone, so that it is taken alone, too.
+  VORTEX_HVM_INLINE void buildInto(const Op& op, Loc cell) {
+    const Term* from = items + op.items;
+    const Loc base = (op.words > 1 ? take(op.words - 1) : 1) - 1;
+    heap[cell] = itemAt(from[0], base);
+    for (uint32_t i = 1; i < op.words; ++i)
+      heap[base + i] = itemAt(from[i], base);
+  }
   VORTEX_HVM_INLINE Term itemAt(Term item, Loc base) const {
     if (isSub(item))
       return (item & ~kSub) + base;
@@ -160,13 +168,16 @@ struct Reducer {
     const Entry& entry = machine.code_.entries[extOf(function)];
     const Op& op = ops[entry.op];
     enter(entry, heap + locOf(function));
-    Loc base = take(op.words);
-    bool binds = op.kind == OpKind::Lam && op.slot != kNoSlot;
-    if (binds)
-      env[op.slot] = variable ? variable : makeTerm(Var, 0, base);
-    buildAt(op, base);
-    if (op.kind == OpKind::Lam)
-      return makeTerm(Lam, binds && !variable ? 0 : kErasing, base);
+    release(locOf(function), entry.count);
+    if (op.kind == OpKind::Lam) {
+      const Loc cell = take(1);
+      const bool binds = op.slot != kNoSlot;
+      if (binds)
+        env[op.slot] = variable ? variable : makeTerm(Var, 0, cell);
+      buildInto(op, cell);
+      return makeTerm(Lam, binds && !variable ? 0 : kErasing, cell);
+    }
+    const Loc base = build(op);
     return op.kind == OpKind::Use ? makeTerm(Use, 0, base)
                                   : makeTerm(op.isSwitch ? Swi : Mat, op.isSwitch ? 0 : op.ext, base);
   }
@@ -176,25 +187,23 @@ struct Reducer {
     bool isFun = tagOf(lambda) == Fun;
     const Entry* entry = isFun ? &machine.code_.entries[extOf(lambda)] : nullptr;
     bool isErasing = isFun ? ops[entry->op].slot == kNoSlot : (extOf(lambda) & kErasing) != 0;
-    Loc cells = take(2);
-    Term variable = isErasing ? 0 : node(Sup, label, makeTerm(Var, 0, cells), makeTerm(Var, 0, cells + 1));
-    Loc body;
+    const Loc zero = take(1), one = take(1), body = take(1);
+    Term variable = isErasing ? 0 : node(Sup, label, makeTerm(Var, 0, zero), makeTerm(Var, 0, one));
     if (isFun) {
       const Op& op = ops[entry->op];
       enter(*entry, heap + locOf(lambda));
+      release(locOf(lambda), entry->count);
       if (!isErasing)
         env[op.slot] = variable;
-      body = take(op.words);
-      buildAt(op, body);
+      buildInto(op, body);
     } else {
-      body = take(1);
       heap[body] = heap[locOf(lambda)];
       bind(lambda, variable);
     }
     Sides bodies = sidesOf(body, label);
-    heap[cells] = bodies.zero, heap[cells + 1] = bodies.one;
+    heap[zero] = bodies.zero, heap[one] = bodies.one;
     uint32_t ext = isErasing ? kErasing : 0;
-    return {makeTerm(Lam, ext, cells), makeTerm(Lam, ext, cells + 1)};
+    return {makeTerm(Lam, ext, zero), makeTerm(Lam, ext, one)};
   }
 
   /// Turns the first `dups` fields of the node into dup cells; returns two nodes of `count` fields with their sides.
