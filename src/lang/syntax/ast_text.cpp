@@ -236,7 +236,9 @@ std::string printTree(const Pattern* pattern) {
   }
   case PatternKind::Range: {
     const auto* range = pattern->as<RangePattern>();
-    const auto print = [](const Expr* value) {
+    const auto print = [](const Expr* value) -> std::string {
+      if (!value)
+        return "";
       const auto* negated = value->tryAs<UnaryExpr>();
       return negated ? "-" + printTree(negated->operand) : printTree(value);
     };

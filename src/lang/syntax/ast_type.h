@@ -101,7 +101,7 @@ struct LiteralPattern : Pattern {
   Expr* value = nullptr;
 };
 
-/// `a..b`, end exclusive.
+/// `a..b`, end exclusive; null where it is left out: `a..`, `..b`.
 struct RangePattern : Pattern {
   static constexpr PatternKind kKind = PatternKind::Range;
   Expr* begin = nullptr;

@@ -221,8 +221,8 @@ bool needsSpace(const std::vector<Piece>& pieces, size_t index) {
     return after.tok == Tok::OrOr;  // a closure without parameters
   if (after.role == Role::Plain && after.tok == Tok::Dot)
     return before.tok == Tok::Int && !after.isAdjacent;  // `10 .e5` and `10.e5` differ
-  if (before.tok == Tok::DotDot)
-    return false;
+  if (before.tok == Tok::DotDot)                         // `a..` ends a pattern
+    return after.tok == Tok::FatArrow || after.tok == Tok::Pipe || after.tok == Tok::KwIf;
   if (after.tok == Tok::DotDot)
     return !endsOperand(before) || before.text.ends_with('.');
   if (after.tok == Tok::LParen || after.tok == Tok::LBracket)

@@ -277,7 +277,8 @@ Pattern* Parser::parsePatternAtom() {
   case Tok::KwTrue:
   case Tok::KwFalse:
   case Tok::KwInf:
-  case Tok::Minus: return parseLiteralPattern();
+  case Tok::Minus:
+  case Tok::DotDot: return parseLiteralPattern();
   case Tok::Identifier: return parseNamePattern();
   case Tok::Dot: {
     advance();
@@ -328,7 +329,7 @@ Pattern* Parser::parseLiteralPattern() {
     negated->operand = number;
     return negated;
   };
-  Expr* begin = parseBound();
+  Expr* begin = is(Tok::DotDot) ? nullptr : parseBound();
   if (failed_ || !accept(Tok::DotDot)) {
     auto* literal = makeNode<LiteralPattern, Pattern>(since(first));
     literal->value = begin;
@@ -339,11 +340,13 @@ Pattern* Parser::parseLiteralPattern() {
         .help("`a..b` excludes b: end the range with the number after it");
     advance();
   }
-  if (!is(Tok::Int) && !is(Tok::Float) && !is(Tok::KwInf) && !is(Tok::Minus)) {
+  const bool isOpen = begin && (is(Tok::FatArrow) || is(Tok::Pipe) || is(Tok::KwIf) || is(Tok::Comma) ||
+                                is(Tok::RParen) || is(Tok::RBrace));
+  if (!isOpen && !is(Tok::Int) && !is(Tok::Float) && !is(Tok::KwInf) && !is(Tok::Minus)) {
     failExpected("a number at the end of the range");
     return errorPattern();
   }
-  Expr* end = parseBound();
+  Expr* end = isOpen ? nullptr : parseBound();
   auto* range = makeNode<RangePattern, Pattern>(since(first));
   range->begin = begin;
   range->end = end;

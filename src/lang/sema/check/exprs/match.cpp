@@ -2,6 +2,7 @@
 #include "lang/sema/check/exprs/match.h"
 #include "lang/sema/check/constants/constants.h"
 #include "lang/sema/check/exprs/control.h"
+#include "lang/sema/check/exprs/exhaustive.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/name_expr.h"
 #include "lang/sema/check/exprs/operators.h"
@@ -16,18 +17,7 @@
 namespace vortex::lang {
 
 static Expr* guardedTest(BodyState& body, Expr* test, const std::vector<Expr*>& bindings, Expr* guard);
-static bool coversAll(Type type, const std::set<long long>& values);
-static void reportUncovered(BodyState& body, const syn::MatchExpr* expr, Type type, const std::set<long long>& values);
-
-namespace {
-
-// What the arms seen so far cover, for subjects whose values can be counted.
-struct Coverage {
-  std::set<long long> values;
-  bool everything = false;
-};
-
-}  // namespace
+static void reportUncovered(BodyState& body, const syn::MatchExpr* expr, const std::vector<std::string>& missing);
 
 static Expr* literalTest(BodyState& body, const syn::Expr* literal, Expr* subject) {
   Expr* value = check(body, literal, subject->type);
@@ -157,19 +147,6 @@ static Expr* patternTest(BodyState& body, const syn::Pattern* pattern, Expr* sub
   return nullptr;
 }
 
-namespace {
-// Values of an enum or bool that a test of the form `subject == v (|| …)` accepts.
-void collectValues(const Expr* test, Coverage& coverage) {
-  if (test->kind == ExprKind::Binary && test->binaryOp == BinaryOp::Or) {
-    collectValues(test->args[0], coverage);
-    collectValues(test->args[1], coverage);
-  } else if (test->kind == ExprKind::Binary && test->binaryOp == BinaryOp::Eq && test->args[1]->kind == ExprKind::Int &&
-             test->args[0]->kind == ExprKind::Var) {
-    coverage.values.insert(static_cast<long long>(test->args[1]->intValue));
-  }
-}
-}  // namespace
-
 Expr* checkMatch(BodyState& body, const syn::MatchExpr* expr, Type expected) {
   if (!checkBranchCount(body, expr->arms.size(), expr->range))
     return errorExpr(body, expr->range);
@@ -185,7 +162,8 @@ Expr* checkMatch(BodyState& body, const syn::MatchExpr* expr, Type expected) {
     SourceRange range;
   };
   std::vector<Arm> arms;
-  Coverage coverage;
+  std::vector<const Expr*> tests;  // of the arms without a guard
+  bool coversEverything = false;
   bool failed = failedSubject;
   for (const syn::MatchArm& arm : expr->arms) {
     LocalScope scope(body);
@@ -194,7 +172,7 @@ Expr* checkMatch(BodyState& body, const syn::MatchExpr* expr, Type expected) {
       bindNothing(body, arm.pattern);
     else
       made.test = patternTest(body, arm.pattern, subject, made.bindings);
-    if (coverage.everything && !failedSubject && !failed)
+    if (coversEverything && !failedSubject && !failed)
       body.session.sink()
           .warning("W0301", arm.range, "this arm is never reached")
           .primary("an earlier arm matches everything");
@@ -202,9 +180,9 @@ Expr* checkMatch(BodyState& body, const syn::MatchExpr* expr, Type expected) {
     made.body = check(body, arm.body, expected);
     failed = failed || (made.test && isError(made.test)) || (guard && isError(guard));
     if (!failed && !guard) {
-      coverage.everything = coverage.everything || !made.test;
+      coversEverything = coversEverything || !made.test;
       if (made.test)
-        collectValues(made.test, coverage);
+        tests.push_back(made.test);
     }
     if (guard && !failed)
       made.test = guardedTest(body, made.test, made.bindings, guard);
@@ -216,10 +194,11 @@ Expr* checkMatch(BodyState& body, const syn::MatchExpr* expr, Type expected) {
   Type type = joinBranches(body, bodies, expected, expr->range);
   if (failed || isError(type))
     return errorExpr(body, expr->range);
-  if (!coverage.everything && !coversAll(subject->type, coverage.values)) {
-    reportUncovered(body, expr, subject->type, coverage.values);
-    return errorExpr(body, expr->range);
-  }
+  if (!coversEverything)
+    if (const auto missing = findUncovered(body, *subject, tests)) {
+      reportUncovered(body, expr, *missing);
+      return errorExpr(body, expr->range);
+    }
   Expr* out = nullptr;
   for (size_t i = arms.size(); i-- > 0;) {
     Expr* inner = arms[i].body;
@@ -246,30 +225,12 @@ static Expr* guardedTest(BodyState& body, Expr* test, const std::vector<Expr*>& 
   return conjunction(body, test, guard);
 }
 
-static bool coversAll(Type type, const std::set<long long>& values) {
-  if (type->isScalar(Scalar::Bool))
-    return values.size() == 2;
-  if (type->kind != TypeKind::Enum)
-    return false;
-  for (int64_t value : type->decl->enumValues)
-    if (!values.count(value))
-      return false;
-  return true;
-}
-
-static void reportUncovered(BodyState& body, const syn::MatchExpr* expr, Type type, const std::set<long long>& values) {
-  std::string missing;
-  if (type->kind == TypeKind::Enum) {
-    for (size_t i = 0; i < type->decl->enumValues.size(); ++i)
-      if (!values.count(type->decl->enumValues[i]))
-        missing += (missing.empty() ? "`" : ", `") + type->decl->name + "." + type->decl->fields[i] + "`";
-  } else if (type->isScalar(Scalar::Bool)) {
-    missing = values.count(1) ? "`false`" : "`true`";
-  }
-  auto builder =
-      error(body, "E0320", expr->subject->range,
-            "this `match` does not cover every value" + (missing.empty() ? "" : ": " + missing + " is missing"));
-  builder.help("add an arm `_ => …`");
+static void reportUncovered(BodyState& body, const syn::MatchExpr* expr, const std::vector<std::string>& missing) {
+  auto builder = error(body, "E0320", expr->subject->range,
+                       "this `match` does not cover every value" +
+                           (missing.empty() ? "" : ": `" + base::join(missing, "`, `") + "` is missing"));
+  builder.help(missing.size() == 1 ? "add an arm `" + missing[0] + " => …`, or `_ => …` for all that is left"
+                                   : "add an arm `_ => …`");
 }
 
 }  // namespace vortex::lang
