@@ -170,7 +170,9 @@ rule("simdgroup_load_transposes", "float", FILL + "simdgroup_load(A, a, 8, ulong
 rule("simdgroup_store_transposes", "float", FILL + "simdgroup_load(A, a, 8); simdgroup_store(A, out, 8, ulong2(0, 0), true);", sum(columns(A), []), **ONE)
 rule("simdgroup_load_from_device_with_pitch_and_origin", "float", "simdgroup_half8x8 A; simdgroup_float8x8 B; device const int* p = n; threadgroup float t[128]; for (uint k = i; k < 128; k += 32) t[k] = p[k]; threadgroup_barrier(mem_flags::mem_threadgroup); simdgroup_load(B, t, 16, ulong2(3, 0)); simdgroup_store(B, out, 8);",
      [N[3 + c + 16 * r] for r in range(8) for c in range(8)], **ONE)
-rule("simdgroup_matrices_of_half", "float", "threadgroup half t[64]; for (uint k = i; k < 64; k += 32) t[k] = half(n[k]); threadgroup_barrier(mem_flags::mem_threadgroup); simdgroup_half8x8 A; simdgroup_load(A, t, 8); simdgroup_float8x8 C = make_filled_simdgroup_matrix<float, 8, 8>(1.0f); simdgroup_multiply_accumulate(C, A, A, C); simdgroup_store(C, out, 8);",
+rule("positions_in_groups_of_one_column", "int", "out[at] = q.x + 10 * q.y + 100 * q.z;", lambda t, every: t.local[0] + 10 * t.local[1] + 100 * t.local[2],
+     "uint3 q [[thread_position_in_threadgroup]]", grid=(2, 6, 3), block=(1, 3, 3))
+rule("simdgroup_matrices_of_half", "float", "threadgroup half t[64]; for (uint k = i; k < 64; k += 32) t[k] = half(n[k]); threadgroup_barrier(mem_flags::mem_threadgroup); simdgroup_half8x8 A; simdgroup_load(A, t, 8); simdgroup_float8x8 C = make_filled_simdgroup_matrix<float, 8>(1.0f); simdgroup_multiply_accumulate(C, A, A, C); simdgroup_store(C, out, 8);",
      [v + 1 for v in product(A, A)], **ONE)
 rule("simdgroup_diagonal_matrix", "float", FILL + "simdgroup_load(A, a, 8); B = simdgroup_float8x8(2.0f); C = A * B; simdgroup_store(C, out, 8);", [2 * v for v in sum(A, [])], **ONE)
 rule("elements_of_a_simdgroup_matrix_belong_to_threads", "float", FILL + "simdgroup_load(A, a, 8); A.thread_elements()[0] *= 2; A.thread_elements()[1] *= 2; simdgroup_store(A, out, 8);", [2 * v for v in sum(A, [])], **ONE)

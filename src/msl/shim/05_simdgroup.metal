@@ -195,13 +195,13 @@ template <class T, int R, int C> struct simdgroup_matrix {
 using simdgroup_float8x8 = simdgroup_matrix<float, 8, 8>;
 using simdgroup_half8x8 = simdgroup_matrix<half, 8, 8>;
 using simdgroup_bfloat8x8 = simdgroup_matrix<bfloat, 8, 8>;
-template <class T, int R, int C> __VX simdgroup_matrix<T, R, C> make_filled_simdgroup_matrix(T value) {
-  simdgroup_matrix<T, R, C> m;
+template <class T, int C, int R = C> __VX simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T value) {
+  simdgroup_matrix<T, C, R> m;
   m.e = vec<T, 2>(value);
   return m;
 }
-template <class T, int R, int C> __VX simdgroup_matrix<T, R, C> make_diagonal_simdgroup_matrix(T value) {
-  return simdgroup_matrix<T, R, C>(value);
+template <class T, int C, int R = C> __VX simdgroup_matrix<T, C, R> make_diagonal_simdgroup_matrix(T value) {
+  return simdgroup_matrix<T, C, R>(value);
 }
 #define __MATRIX_ACCESS(A)                                                                                             \
   template <class T>                                                                                                   \

@@ -92,8 +92,7 @@ void RegionEmitter::emitLinearWarp(Value* base, Value* mask, llvm::function_ref<
       ids[axes[0]] = linear;
     return emitWarp(ids[0], ids[1], ids[2], linear, mask, body);
   }
-  bool xAffine = shape_.width == 1 || shape_.id[0].kind != Form::Kind::Varying;
-  if (xAffine) {  // a warp lies inside one row
+  if (shape_.width == 1 || shape_.id[0].kind == Form::Kind::Affine) {  // a warp lies inside one row
     Value* row = ir_.CreateUDiv(base, dims_[0]);
     Value* x = ir_.CreateURem(base, dims_[0]);
     ids[0] = shape_.width == 1 ? Lane::uniform(x) : Lane::affine(x, ir_.getInt64(1));
@@ -107,9 +106,9 @@ void RegionEmitter::emitLinearWarp(Value* base, Value* mask, llvm::function_ref<
   auto dim = [&](unsigned axis) { return splat(ir_, ir_.CreateTrunc(dims_[axis], i32), shape_.width); };
   Value* lanes = ir_.CreateAdd(splat(ir_, ir_.CreateTrunc(base, i32), shape_.width), math_.iota(i32));
   Value* row = ir_.CreateUDiv(lanes, dim(0));
-  ids[0] = Lane::varying(ir_.CreateZExt(ir_.CreateURem(lanes, dim(0)), wide));
-  ids[1] = Lane::varying(ir_.CreateZExt(ir_.CreateURem(row, dim(1)), wide));
-  ids[2] = isOne(dims_[2]) ? zero : Lane::varying(ir_.CreateZExt(ir_.CreateUDiv(row, dim(1)), wide));
+  Value* numbers[] = {ir_.CreateURem(lanes, dim(0)), ir_.CreateURem(row, dim(1)), ir_.CreateUDiv(row, dim(1))};
+  for (unsigned axis : axes)
+    ids[axis] = Lane::varying(ir_.CreateZExt(numbers[axis], wide));
   emitWarp(ids[0], ids[1], ids[2], linear, mask, body);
 }
 

@@ -55,6 +55,55 @@ TEST(Region, AddsVectorsOfAnyLength) {
   }
 }
 
+TEST(Region, ThreadsKnowTheirPlaceInBlocksOfAnyShape) {
+  for (const char* barrier : {"", "    vx.warp_barrier\n"})
+    for (auto [nx, ny, nz] : {std::array{1, 3, 3},
+                              {1, 8, 8},
+                              {1, 1, 5},
+                              {1, 33, 2},
+                              {2, 1, 3},
+                              {3, 5, 1},
+                              {3, 1, 40},
+                              {8, 2, 2},
+                              {9, 1, 2},
+                              {32, 1, 2},
+                              {1, 2, 1},
+                              {5, 2, 3}}) {
+      const int64_t threads = int64_t(nx) * ny * nz;
+      const std::string block = std::to_string(nx) + ";" + std::to_string(ny) + ";" + std::to_string(nz);
+      TestKernel kernel(module("%o: !vx.view<?x3xi64, global>", "1;1;1", block, R"(
+  %nx = vx.block_dim x
+  %ny = vx.block_dim y
+  %nz = vx.block_dim z
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  vx.threads (%nx, %ny, %nz) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+)" + std::string(barrier) + R"(
+    %rows = arith.muli %z, %ny : index
+    %row = arith.addi %rows, %y : index
+    %before = arith.muli %row, %nx : index
+    %at = arith.addi %before, %x : index
+    %vx = arith.index_cast %x : index to i64
+    %vy = arith.index_cast %y : index to i64
+    %vz = arith.index_cast %z : index to i64
+    vx.store %vx, %o[%at, %c0] guarded : i64, !vx.view<?x3xi64, global>
+    vx.store %vy, %o[%l, %c1] guarded : i64, !vx.view<?x3xi64, global>
+    vx.store %vz, %o[%at, %c2] guarded : i64, !vx.view<?x3xi64, global>
+    vx.yield
+  })"));
+      ASSERT_EQ(kernel.error(), "");
+      std::vector<int64_t> out(threads * 3, -1);
+      ASSERT_EQ(kernel.run({Arg::tensor(out, {threads, 3})}), 0u);
+      for (int64_t i = 0; i < threads; ++i) {
+        ASSERT_EQ(out[3 * i], i % nx) << i << " of " << block << barrier;
+        ASSERT_EQ(out[3 * i + 1], i / nx % ny) << i << " of " << block << barrier;
+        ASSERT_EQ(out[3 * i + 2], i / nx / ny) << i << " of " << block << barrier;
+      }
+    }
+}
+
 TEST(Region, ReadsAndWritesStridedViews) {
   TestKernel kernel(
       module("%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>, %n: index",
