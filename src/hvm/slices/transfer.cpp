@@ -40,6 +40,9 @@ public:
   std::vector<size_t> dups, lambdas;  // which of them are dup cells, and binders of lambdas that went along
   std::vector<Term> left;             // terms that stayed
 
+  /// A cell has two references. If both went along, nothing that stayed can ask for it.
+  bool isInside(size_t cell) const { return references_[cell] == 2; }
+
 private:
   Loc cell(Loc from, bool& isNew) {
     auto [found, inserted] = indices_.try_emplace(from, cells.size());
@@ -48,7 +51,9 @@ private:
       cells.push_back(image.allocate(1));
       image.field(cells.back(), 0) = number(0);
       origins.push_back(from);
+      references_.push_back(0);
     }
+    ++references_[found->second];
     return cells[found->second];
   }
 
@@ -98,6 +103,7 @@ private:
   const Code& code_;
   const Term* heap_;
   std::unordered_map<Loc, size_t> indices_;  // in `cells`, by where they were
+  std::vector<uint8_t> references_ = {0};    // to each of `cells`, from what went along
   std::vector<Open> open_;
 };
 
@@ -186,15 +192,17 @@ public:
   Arrival(const Departure& from, Engine& engine, Machine& machine)
       : from_(from), engine_(engine), machine_(machine), heap_(machine.heapWords()), places_(engine.cells()) {
     for (size_t i = 1; i < places_.size(); ++i)
-      cells_[engine.placeOf(places_[i])] = from.origins[i];
+      if (!from.isInside(i))
+        cells_[engine.placeOf(places_[i])] = from.origins[i];
   }
 
   Term run() {
     const Term term = copy(makeTerm(Fut, 0, places_[0]));
     for (size_t cell : from_.dups)
-      restore(cell, isSub(engine_.word(places_[cell])));
+      if (!from_.isInside(cell))
+        restore(cell, isSub(engine_.word(places_[cell])));
     for (size_t cell : from_.lambdas)
-      if (isSub(engine_.word(places_[cell])))
+      if (!from_.isInside(cell) && isSub(engine_.word(places_[cell])))
         restore(cell, true);
     while (!open_.empty()) {
       const Open next = open_.back();

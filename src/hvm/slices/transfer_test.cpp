@@ -13,6 +13,7 @@ struct Reduced {
   std::string text;
   uint64_t interactions = 0, offloaded = 0;
   bool isOpened = false;
+  uint64_t heapWords = 0;
 };
 
 /// `leastWidth` tasks open the device, which is the CPU here; 0: no device.
@@ -39,6 +40,7 @@ Reduced reduce(const std::string& text, uint32_t leastWidth, uint64_t fuel = ~ui
   reduced.interactions = (*evaluation)->interactions();
   reduced.offloaded = (*evaluation)->offloadedInteractions();
   reduced.isOpened = session.has_value();
+  reduced.heapWords = (*evaluation)->heap().highWater();
   return reduced;
 }
 
@@ -70,6 +72,19 @@ TEST(HvmSlices, TermsGoOverToTheDeviceWhenThereAreTasksEnough) {
       EXPECT_TRUE(together.isOpened) << text;
     }
   }
+}
+
+TEST(HvmSlices, OnlyWhatIsStillReferredToComesBack) {
+  if (!hasKernels())
+    GTEST_SKIP() << "built without kernels";
+  const std::string text = "@list = λ{0: []; λ&n. n <> @list(n - 1)}\n@sum = λ{[]: 0; <>: λx.λxs. x + @sum(xs)}\n"
+                           "@both = λ{0: λxs. @sum(xs); λ&d. λ&xs. @both(d - 1, xs) + @both(d - 1, xs)}\n"
+                           "@main = %gnf(@both(8, @list(40)))";
+  const Reduced alone = reduce(text, 0), together = reduce(text, 64);
+  EXPECT_EQ(together.text, alone.text);
+  EXPECT_EQ(together.interactions, alone.interactions);
+  EXPECT_TRUE(together.isOpened);
+  EXPECT_LE(together.heapWords, 2 * kBlockWords);  // the copies of the list are used up
 }
 
 TEST(HvmSlices, NarrowTermsDoNotOpenTheDevice) {
