@@ -83,3 +83,11 @@ def test_a_long_name_is_cut_in_messages(written, vortex, tmp_path):
     done = vortex("check", path, status=1)
     assert re.search(r"error\[E\d{4}\]", done.stderr)
     assert len(done.stdout + done.stderr) < 5000
+
+
+@pytest.mark.parametrize("block, grid", [("", "ceil_div(N, 256)], block = 256"), ("@launch(block = 64) ", "ceil_div(N, 64)], block = 64"),
+                                         ("@launch(block = [32, 8]) ", "…], block = [32, 8]")])
+def test_the_grid_that_help_shows_is_for_the_block_of_the_kernel(block, grid, vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    path.write_text(block + "kernel k(x: &mut Tensor<f32, [N]>) {\n    x[block.id.x * 64 + thread.local_id] = 1.0\n}\n")
+    assert f"`@launch(grid = [{grid})`" in vortex("check", path, status=1).stderr

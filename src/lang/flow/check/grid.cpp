@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "lang/flow/check/surplus_reads.h"
 #include "lang/flow/check/tile_code.h"
 #include "lang/flow/race/launches.h"
@@ -199,6 +200,19 @@ private:
     return "1024";
   }
 
+  /// With the block that the kernel has, or the usual one.
+  std::string gridHelp(const KernelSpec& spec) const {
+    std::vector<std::string> sizes;
+    for (const Expr* size : spec.block)
+      sizes.push_back(evaluateSize(*size, {}) ? std::to_string(*evaluateSize(*size, {})) : "…");
+    const std::string own = sizes.empty() ? "256" : sizes[0];
+    const bool isLine = sizes.size() < 2 && own != "…";
+    const std::string grid = isLine ? base::concat("ceil_div(", elementCount(), ", ", own, ")") : "…";
+    return "say it on the kernel: `@launch(grid = [" + grid +
+           "], block = " + (sizes.size() < 2 ? own : "[" + base::join(sizes, ", ") + "]") + ")`, or at the call: `" +
+           kernel_.name + ".launch(grid = …" + (sizes.empty() ? ", block = …" : "") + ")(…)`";
+  }
+
   void infer(KernelSpec& spec) {
     size_t axes = 0;
     for (size_t axis = 0; axis < 3; ++axis)
@@ -215,8 +229,7 @@ private:
         sink_.error("E0458", position_->range, "the number of blocks of `" + kernel_.name + "` cannot be inferred")
             .primary("the kernel names blocks or threads, but no index of an element is exactly `thread.global_id`")
             .label(kernel_.nameRange, "this kernel needs a grid")
-            .help("say it on the kernel: `@launch(grid = [ceil_div(" + elementCount() +
-                  ", 256)], block = 256)`, or at the call: `" + kernel_.name + ".launch(grid = …, block = …)(…)`");
+            .help(gridHelp(spec));
       else if (!isInferred)
         spec.gridKind = GridKind::Explicit;
       return;

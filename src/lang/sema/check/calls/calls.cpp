@@ -217,7 +217,7 @@ static bool checkArgs(BodyState& body, FunctionCall& target, const std::vector<c
   };
   for (size_t i = 0; i < placed.size(); ++i)
     if (placed[i] && !waits(placed[i]))
-      checkOne(i, nullptr);
+      checkOne(i, placed[i]->is<syn::TupleExpr>() ? hintFor(body, item->params[i].type, env, target) : nullptr);
   if (expected && item->resultType && expected->kind != TypeKind::Unit)
     for (const GenericBinding& binding : env)
       if (!binding.value.isBound()) {

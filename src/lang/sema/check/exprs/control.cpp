@@ -317,17 +317,27 @@ static bool isLearnable(BodyState& body, const syn::Expr* written) {
           body.walked.contains(local->variable));
 }
 
+/// `a..b`, `range(a, b, step)`: what the numbers of a range are made from.
+static bool isLearnableRange(BodyState& body, const Expr* over, const syn::Expr* written) {
+  if (auto* range = written->tryAs<syn::RangeExpr>())
+    return isLearnable(body, range->begin) && isLearnable(body, range->end);
+  auto* call = written->tryAs<syn::CallExpr>();
+  auto* name = call && over->kind == ExprKind::Range ? call->callee->tryAs<syn::NameExpr>() : nullptr;
+  return name && name->name.text == "range" &&
+         std::all_of(call->args.begin(), call->args.end(),
+                     [&](const syn::Arg& each) { return isLearnable(body, each.value); });
+}
+
 static void learnLoopVariable(BodyState& body, Variable* variable, const Expr* over, const syn::Expr* written) {
-  auto* range = written->tryAs<syn::RangeExpr>();
-  const bool isNumbers =
-      isUntypedList(body, written) || (range && isLearnable(body, range->begin) && isLearnable(body, range->end));
+  const bool isNumbers = isUntypedList(body, written) || isLearnableRange(body, over, written);
   const bool isKnown = body.inferred.contains(variable->range.begin);
   if (!isKnown && (isNumbers || (over->kind == ExprKind::Var && body.defaulted.contains(over->variable))))
     body.walked[variable] = over;
   const bool isI32 = variable->type->isScalar(Scalar::I32);
   if (over->kind == ExprKind::Range && isI32 && over->args[0]->kind == ExprKind::Int &&
-      over->args[1]->kind == ExprKind::Int && over->args.size() == 2)
-    body.flexible[variable] = {over->args[0]->intValue, over->args[1]->intValue};
+      over->args[1]->kind == ExprKind::Int)
+    body.flexible[variable] = {std::min(over->args[0]->intValue, over->args[1]->intValue),
+                               std::max(over->args[0]->intValue, over->args[1]->intValue)};
   if (over->kind == ExprKind::IntList && isI32 && !over->intList.empty())
     body.flexible[variable] = {*std::min_element(over->intList.begin(), over->intList.end()),
                                *std::max_element(over->intList.begin(), over->intList.end())};

@@ -281,7 +281,8 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
     }
   }
   const bool isDefault = init && !stmt->type && !body.inferred.count(variable->range.begin);
-  const bool mayLearn = type->kind == TypeKind::Scalar && (stmt->isVar || isFloat(type->scalar));
+  const bool mayLearn = type->kind == TypeKind::Scalar &&
+                        (stmt->isVar || isFloat(type->scalar) || (stmt->init && stmt->init->is<syn::CallExpr>()));
   if (isDefault && ((mayLearn && isUntyped(body, stmt->init)) || (type->kind == TypeKind::Vec && isError(type->elem)) ||
                     isUntypedList(body, stmt->init)))
     body.defaulted.insert(variable);

@@ -43,6 +43,26 @@ std::vector<const syn::Expr*> branchValues(const syn::Expr* expr) {
   return values;
 }
 
+/// What the value of a built-in function that chooses among values is chosen from: `select(c, 1.0, 0.0)`, `max(a, 1)`; nothing for other expressions.
+std::vector<const syn::Expr*> choices(BodyState& body, const syn::CallExpr* call) {
+  auto* name = call->callee->tryAs<syn::NameExpr>();
+  if (!name || findLocal(body, name->name.text) || body.items->find(name->name.text))
+    return {};
+  const std::string_view function = name->name.text;
+  const bool isSelect = function == "select";
+  if (!isSelect && function != "min" && function != "max" && function != "clamp" && function != "abs")
+    return {};
+  std::vector<const syn::Expr*> values;
+  for (size_t i = isSelect ? 1 : 0; i < call->args.size(); ++i)
+    values.push_back(call->args[i].name.isPresent() ? nullptr : call->args[i].value);
+  return values;
+}
+
+/// What the value is one of.
+std::vector<const syn::Expr*> sources(BodyState& body, const syn::Expr* expr) {
+  return expr->is<syn::CallExpr>() ? choices(body, expr->as<syn::CallExpr>()) : branchValues(expr);
+}
+
 double largest(Scalar scalar) {
   switch (scalar) {
   case Scalar::F8E4M3: return 448;
@@ -227,9 +247,10 @@ bool isUntyped(BodyState& body, const syn::Expr* expr) {
     const ConstItemValue* value = body.session.constValue(symbol->item->as<syn::ConstItem>(), symbol->scope);
     return value && value->isUntyped;
   }
+  case syn::ExprKind::Call:
   case syn::ExprKind::If:
   case syn::ExprKind::Match: {
-    const std::vector<const syn::Expr*> values = branchValues(expr);
+    const std::vector<const syn::Expr*> values = sources(body, expr);
     return !values.empty() && std::all_of(values.begin(), values.end(),
                                           [&](const syn::Expr* each) { return each && isUntyped(body, each); });
   }
@@ -251,9 +272,10 @@ bool isUntypedFloat(BodyState& body, const syn::Expr* expr) {
                                       : nullptr;
     return value && value->expr && value->expr->kind == ExprKind::Float;
   }
+  case syn::ExprKind::Call:
   case syn::ExprKind::If:
   case syn::ExprKind::Match: {
-    const std::vector<const syn::Expr*> values = branchValues(expr);
+    const std::vector<const syn::Expr*> values = sources(body, expr);
     return std::any_of(values.begin(), values.end(),
                        [&](const syn::Expr* each) { return each && isUntypedFloat(body, each); });
   }
