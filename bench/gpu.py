@@ -10,7 +10,8 @@ the module _vortex for its Python:
 
 Every row is checked on fresh random data in the same run. `--rows` measures softmax and RMSNorm on rows of many lengths instead, `--activations`
 the kernels of bench/kernels/activations.vx, `--shapes` those of shapes.vx, `--scans`
-those of scans.vx, `--stencils` those of stencils.vx. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
+those of scans.vx, `--stencils` those of stencils.vx, `--norms` those of rows.vx, `--statements` those of statements.vx. `--before FOLDER`
+measures other artifacts of the same kernels beside them. Results are poisoned, and two launches must give the same bits. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
 import argparse
 import glob
 import json
@@ -47,6 +48,21 @@ class Kernel:
 
         run.results = results
         return run
+
+
+def checked(ours):
+    """What a launch over poisoned results leaves, and whether a second one leaves the same."""
+
+    def once():
+        getattr(ours, "reset", lambda: None)()
+        for result in getattr(ours, "results", ()):
+            result.view(torch.uint8).fill_(0xCB)
+        result = ours()
+        torch.cuda.synchronize()
+        return [tensor.clone() for tensor in (result if isinstance(result, (list, tuple)) else [result])]
+
+    first, second = once(), once()
+    return first, all(torch.equal(a.view(torch.uint8), b.view(torch.uint8)) for a, b in zip(first, second))
 
 
 def time_once(work, repeats):
@@ -193,6 +209,22 @@ def rows_of_stencils(folder, quick, peers=True):
     return gpu_stencils.rows(lambda name, *tensors: Kernel(folder, name).prepare(*tensors), quick, lambda *_: None)
 
 
+def rows_of_norms(folder, quick, peers=True):
+    """As `rows`: rows of many lengths."""
+    import gpu_norms
+    return gpu_norms.rows(lambda name, *tensors: Kernel(folder, name).prepare(*tensors), quick, lambda *_: None)
+
+
+def rows_of_statements(folder, quick, peers=True):
+    """As `rows`: statements over the same elements, and sums of other dimensions than the last."""
+    import gpu_statements
+    return gpu_statements.rows(lambda name, *tensors: Kernel(folder, name).prepare(*tensors), quick, lambda *_: None)
+
+
+TABLES = {"rows": rows_of_lengths, "activations": rows_of_activations, "shapes": rows_of_shapes, "scans": rows_of_scans, "stencils": rows_of_stencils,
+          "norms": rows_of_norms, "statements": rows_of_statements}
+
+
 def copy_side(moved):
     source = torch.empty(moved // 2, dtype=torch.uint8, device="cuda").random_()
     target = torch.empty_like(source)
@@ -212,6 +244,9 @@ def main():
     parser.add_argument("--shapes", action="store_true", help="column sums and permutations")
     parser.add_argument("--scans", action="store_true", help="cumulative sums")
     parser.add_argument("--stencils", action="store_true", help="filters of threads and of shifted slices")
+    parser.add_argument("--norms", action="store_true", help="norms, losses and quantisation of rows")
+    parser.add_argument("--statements", action="store_true", help="statements over the same elements, means of other dimensions than the last")
+    parser.add_argument("--before", help="folder of other artifacts of the same kernels")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no row after so many seconds")
     options = parser.parse_args()
     torch.cuda.init()
@@ -223,15 +258,21 @@ def main():
     print(f"{'':24} {'GB/s':>6} {'copy':>6} {'of copy':>8}  {'target':>6}  right  peers (GB/s)")
     start = time.perf_counter()
     wrong = 0
-    for name, (make, target) in (rows_of_lengths if options.rows else rows_of_activations if options.activations else rows_of_shapes if options.shapes else rows_of_scans if options.scans else rows_of_stencils if options.stencils else rows)(options.folder, options.quick, not options.no_peers).items():
+    [table] = [table for name, table in TABLES.items() if getattr(options, name)] or [rows]
+    older = table(options.before, options.quick, False) if options.before else {}
+    for name, (make, target) in table(options.folder, options.quick, not options.no_peers).items():
         if options.filter not in name or time.perf_counter() - start > options.seconds:
             continue
         try:
             moved, ours, reference, tolerance, peers = make()
-            result = ours()
-            torch.cuda.synchronize()
-            error = agree(result, reference(), tolerance if tolerance != (0, 0) else (1e-30, 0))
-            times = measure({"ours": ours, "copy": copy_side(moved), **{k: v for k, v in peers.items() if v}}, options.samples)
+            result, is_same = checked(ours)
+            exact = reference()
+            exact = exact if isinstance(exact, (list, tuple)) else [exact]
+            error = max(agree(a, b, tolerance if tolerance != (0, 0) else (1e-30, 0)) for a, b in zip(result, exact, strict=True))
+            error = error if is_same else float("inf")
+            before = {"before": older[name][0]()[1]} if older else {}
+            times = measure({"ours": ours, "copy": copy_side(moved), **before, **{k: v for k, v in peers.items() if v}}, options.samples)
+            del result, exact, before
         except Exception as problem:  # one broken row must not hide the others
             print(f"{name:24} failed: {type(problem).__name__}: {str(problem)[:300]}", flush=True)
             wrong += 1
@@ -241,6 +282,8 @@ def main():
         of_copy = rate["ours"] / rate["copy"]
         wrong += error > 1
         text = "  ".join(f"{side} {rate[side]:.0f}" for side in rate if side not in ("ours", "copy"))
+        if "before" in rate:
+            text = f"before {rate['before'] / rate['copy']:.3f} of copy  {text}"
         print(f"{name:24} {rate['ours']:6.0f} {rate['copy']:6.0f} {of_copy:8.3f}  {target if target else '–':>6}  {'yes' if error <= 1 else f'NO {error:.3g}'}    {text}", flush=True)
         record["rows"].append({"row": name, "bytes": moved, "rates": rate, "of_copy": of_copy, "target": target, "error": error, "seconds": times})
         del ours, reference, peers

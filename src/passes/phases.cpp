@@ -7,6 +7,7 @@
 #include "passes/check_fused.h"
 #include "passes/column_products.h"
 #include "passes/element_control.h"
+#include "passes/join_statements.h"
 #include "passes/plan/launch_control.h"
 #include "passes/plan/planner.h"
 #include "passes/separate_operands.h"
@@ -135,6 +136,7 @@ private:
       runAsOneBlock(piece);
       return addPhase(piece, "serial");
     }
+    joinStatements(piece);
     if (!rules_.fusedOnly)
       flattenBetween(piece);
     sumColumnProducts(piece);

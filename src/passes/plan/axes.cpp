@@ -27,6 +27,24 @@ void Axes::numberAll(ir::KernelOp kernel) {
 Axes::Axes(ir::KernelOp kernel, bool splitReshapes) : splitReshapes_(splitReshapes) {
   numberAll(kernel);
   kernel.walk([&](Operation* op) { tieOperation(op); });
+  tieJoined(kernel);
+}
+
+/// What this would make the same dimension twice of a tile stays apart.
+void Axes::tieJoined(ir::KernelOp kernel) {
+  ir::TileStoreOp before;
+  for (auto store : kernel.getBody().front().getOps<ir::TileStoreOp>()) {
+    if (store->hasAttr(kJoinedAttribute) && before) {
+      const auto parents = parent_;
+      const auto extents = extents_;
+      tieAll(before.getValue(), store.getValue());
+      if (hasRepetition()) {
+        parent_ = parents;
+        extents_ = extents;
+      }
+    }
+    before = store;
+  }
 }
 
 bool Axes::hasRepetition() const {

@@ -18,6 +18,9 @@ inline constexpr llvm::StringLiteral kByPieceAttribute = "vx.by_piece";
 /// On a store in a phase: the last dimension of its view holds the columns of several pieces, each at a multiple of their number.
 inline constexpr llvm::StringLiteral kBesideAttribute = "vx.beside";
 
+/// On a store: its dimensions are those of the store before it, in one phase with it (joinStatements).
+inline constexpr llvm::StringLiteral kJoinedAttribute = "vx.joined";
+
 using Axis = unsigned;
 using AxisSet = llvm::DenseSet<Axis>;
 
@@ -54,6 +57,7 @@ private:
   void tie(mlir::Value a, unsigned dimA, mlir::Value b, unsigned dimB);
   void tieAll(mlir::Value a, mlir::Value b);
   void tieOperation(mlir::Operation* op);
+  void tieJoined(ir::KernelOp kernel);
   void tieRegions(mlir::Operation* op);
   void addWhole(mlir::Operation* op, AxisSet& whole) const;
   bool keepsDim(ir::SliceOp slice, unsigned dim) const;

@@ -113,9 +113,6 @@ void Tiles::emitStore(ir::TileStoreOp op) {
   if (llvm::any_of(scope.stores,
                    [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))
     flushStores();
-  for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scope.loads))
-    if (!v_.place(load) && rootView(load.getView()).getAsOpaquePointer() == base && isReadAfter(load, op))
-      toMemory(load.getResult());
   scope.stores.push_back(op);
 }
 
@@ -149,29 +146,49 @@ static void writeBeforeMerging(Evaluator& v, Root& root) {
   root.value = reshape.getValue();
 }
 
-/// Consecutive stores with the same rows become one nest.
+/// The two share their rows, or all of their loops where one of them has no rows of its own.
+bool Tiles::sharesLoops(const Root& a, const Root& b) {
+  std::optional<unsigned> rank = group().rowRank(a.value), other = group().rowRank(b.value);
+  Values extents = v_.extents(a.value), otherExtents = v_.extents(b.value);
+  if (rank == other) {
+    extents.resize(rank.value_or(extents.size()));
+    otherExtents.resize(other.value_or(otherExtents.size()));
+  } else if (rank && other) {
+    return false;
+  }
+  return extents == otherExtents;
+}
+
+/// What a nest overwrites and something behind it reads.
+void Tiles::keepReadAfter(llvm::ArrayRef<Root> roots) {
+  for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scopes_.back().loads)) {
+    const void* base = rootView(load.getView()).getAsOpaquePointer();
+    if (!v_.place(load) && llvm::any_of(roots, [&](const Root& root) { return root.sink.base == base; }) &&
+        isReadAfter(load, roots.back().store))
+      toMemory(load.getResult());
+  }
+}
+
+/// Stores that follow each other and share their loops become one nest.
 void Tiles::flushStores() {
   llvm::SmallVector<ir::TileStoreOp> stores;
   std::swap(stores, scopes_.back().stores);
   std::vector<Root> roots;
-  Values rows;
-  std::optional<unsigned> rank;
+  auto emit = [&] {
+    if (roots.empty())
+      return;
+    keepReadAfter(roots);
+    emitRoots(roots);
+    roots.clear();
+  };
   for (ir::TileStoreOp store : stores) {
     Root root{store.getValue(), v_.placeOfStore(store), store};
     writeBeforeMerging(v_, root);
-    Values extents = v_.extents(root.value);
-    std::optional<unsigned> own = group().rowRank(root.value);
-    Values ownRows(extents.begin(), extents.begin() + own.value_or(extents.size()));
-    if (!roots.empty() && (own != rank || ownRows != rows)) {
-      emitRoots(roots);
-      roots.clear();
-    }
-    rank = own;
-    rows = ownRows;
+    if (!llvm::all_of(roots, [&](const Root& other) { return sharesLoops(root, other); }))
+      emit();
     roots.push_back(root);
   }
-  if (!roots.empty())
-    emitRoots(roots);
+  emit();
 }
 
 void Tiles::emitRoots(llvm::ArrayRef<Root> roots) {

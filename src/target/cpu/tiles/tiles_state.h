@@ -31,6 +31,8 @@ private:
   void emitStreamed(ir::ReduceOp reduce);
   /// Something at or after `op` in its block evaluates the load.
   bool isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const;
+  bool sharesLoops(const Root& a, const Root& b);
+  void keepReadAfter(llvm::ArrayRef<Root> roots);
   void emitRoots(llvm::ArrayRef<Root> roots);
   void toMemory(mlir::Value tile);
   void evaluateInto(mlir::Value tile, const TileBuffer& destination);

@@ -52,6 +52,8 @@ private:
   void lowerElement(ir::ElementOp op);
   /// Something at or after `op` in its block evaluates the load.
   bool isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const;
+  bool sharesLoops(const Root& a, const Root& b);
+  void keepReadAfter(llvm::ArrayRef<Root> roots);
   void emitRoots(llvm::ArrayRef<Root> roots);
   /// Gives the tile a place in shared memory, in the current scope; false: it is too large.
   bool toMemory(mlir::Value tile, std::optional<unsigned> along = {});
