@@ -72,6 +72,7 @@ struct Phase {
   std::vector<TensorMap> maps{};
   /// GPU: this many neighbouring blocks of the grid run together, at most kMaxClusterBlocks; the grid is a multiple of them. 1,1,1: none.
   uint32_t cluster[3] = {1, 1, 1};
+  bool isCooperative = false;       ///< all blocks run at the same time, or the launch is refused
   std::vector<uint32_t> written{};  ///< temporaries that it may write, by index
   std::string name;                 ///< for profiles: "softmax", "softmax.pack_b"
 };
@@ -220,7 +221,9 @@ struct CpuBlock {
   void* scratch;
   /// Kernel print: format index and raw 64-bit values; may be null.
   void (*print)(void* context, uint32_t fault, const uint64_t* values, uint32_t count);
-  void* printContext;
+  /// Of cooperative phases: waits for all blocks of the grid. Not 0: another block has failed, so that this one ends, too.
+  uint32_t (*meet)(void* context);
+  void* context;  ///< of both
 };
 using CpuEntry = uint32_t (*)(const uint64_t* slots, const CpuBlock* block);
 

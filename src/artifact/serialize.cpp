@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 15;
+constexpr uint32_t kVersion = 16;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -157,6 +157,7 @@ template <typename A> void visit(A& archive, Phase& phase) {
   visit(archive, phase.maps);
   for (uint32_t& blocks : phase.cluster)
     visit(archive, blocks);
+  visit(archive, phase.isCooperative);
   visit(archive, phase.written);
   visit(archive, phase.name);
 }

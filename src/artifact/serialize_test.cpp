@@ -133,7 +133,7 @@ TEST(Artifact, AnotherVersionIsNamed) {
   for (uint8_t version : {5, 7, 9, 12, 99}) {
     bytes[8] = version;
     EXPECT_EQ(deserialize(bytes).error().message, "the kernel has format version " + std::to_string(version) +
-                                                      ", this build reads version 15: build it again");
+                                                      ", this build reads version 16: build it again");
   }
 }
 

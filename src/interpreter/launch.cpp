@@ -356,6 +356,12 @@ private:
     machine_.hasUnwritten = false;
     if (options_.check)
       phase.op->walk([&](mlir::Operation* op) { machine_.hasUnwritten |= op->hasAttr("vx.unwritten"); });
+    if (kernel->hasAttr(ir::kCooperativeAttr))
+      return runTogether(phase, order);
+    return call(phase, [&] { return llvm::all_of(order, [&](uint32_t block) { return runBlock(phase, block); }); });
+  }
+
+  bool call(Function& phase, llvm::function_ref<bool()> run) {
     bool completed = true;
     machine_.call(
         phase,
@@ -363,13 +369,37 @@ private:
           for (auto [number, value] : llvm::zip_equal(phase.body.arguments, values_))
             registers[size_t(number)] = value;
         },
-        [](std::vector<Value>&) {},
-        [&] {
-          for (uint32_t block : order)
-            if (!(completed = runBlock(phase, block)))
-              return false;
-          return true;
+        [](std::vector<Value>&) {}, [&] { return completed = run(); });
+    return completed;
+  }
+
+  bool runTogether(Function& phase, llvm::ArrayRef<uint32_t> order) {
+    auto kernel = llvm::cast<ir::KernelOp>(phase.op);
+    if (order.size() > Together::kMostBlocks)
+      return report(Finding::Kind::Shape, "the " + std::to_string(order.size()) + " blocks of " +
+                                              kernel.getSymName().str() +
+                                              " must run at the same time; the interpreter runs at most " +
+                                              std::to_string(Together::kMostBlocks));
+    Together together(
+        [&](size_t block) {
+          PausedBlock fresh;
+          machine_.exchange(fresh);
+          const bool completed = call(phase, [&] { return runBlock(phase, static_cast<uint32_t>(block)); });
+          machine_.exchange(fresh);
+          return completed;
+        },
+        [&](size_t blocks) {
+          machine_.races.gridBarrier();
+          return blocks == order.size() ||
+                 report(Finding::Kind::Divergence, "`sync_grid()` is reached by " + std::to_string(blocks) +
+                                                       " of the grid's " + std::to_string(order.size()) + " blocks");
         });
+    machine_.together = &together;
+    const bool completed = together.run(order.vec());
+    machine_.together = nullptr;
+    if (together.lacksThreads())
+      return report(Finding::Kind::Memory, "the system gives no threads for the " + std::to_string(order.size()) +
+                                               " blocks of " + kernel.getSymName().str());
     return completed;
   }
 

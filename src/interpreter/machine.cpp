@@ -6,6 +6,39 @@
 
 namespace vortex::interpreter {
 
+/// Operations after which another block goes on: one that waits in a loop for it costs little else.
+static constexpr uint64_t kTurn = 4096;
+
+void Machine::exchange(PausedBlock& other) {
+  std::swap(blockId, other.id);
+  std::swap(linearBlock, other.linear);
+  std::swap(warp, other.warp);
+  std::swap(threadExtents, other.threadExtents);
+  races.exchange(other.races);
+  std::swap(copies, other.copies);
+  std::swap(blockBuffers, other.buffers);
+  std::swap(steps, other.steps);
+  std::swap(frame_, other.frame);
+}
+
+bool Machine::meetGrid() {
+  PausedBlock own;
+  exchange(own);
+  const bool goesOn = together->meet();
+  exchange(own);
+  sinceTurn = 0;
+  return goesOn;
+}
+
+bool Machine::letOthersRun() {
+  PausedBlock own;
+  exchange(own);
+  const bool goesOn = together->pass();
+  exchange(own);
+  sinceTurn = 0;
+  return goesOn;
+}
+
 bool Machine::execute(const Body& body) {
   for (const Node& node : body.nodes) {
     if (options.maxSteps && ++steps > options.maxSteps)
@@ -15,6 +48,8 @@ bool Machine::execute(const Body& body) {
                   {{"in " + describe(warp ? int32_t(warp->base) : kBlockThread, linearBlock) +
                         "; blocks and warps run one after another here: one that waits for another never ends",
                     {}}});
+    if (together && ++sinceTurn > kTurn && !letOthersRun())
+      return false;
     if (hasUnwritten && !checkWritten(node))
       return false;
     if (!node.function(*this, node))

@@ -4,6 +4,7 @@
 #include "interpreter/interpreter.h"
 #include "interpreter/program.h"
 #include "interpreter/races.h"
+#include "interpreter/together.h"
 
 #include <deque>
 #include <random>
@@ -17,6 +18,19 @@ struct Warp {
   int64_t base = 0;      ///< linear id of lane 0
   uint32_t present = 0;  ///< lanes that are threads of the block
   uint32_t active = 0;   ///< lanes that execute the current operation
+};
+
+/// The state of a block whose turn it is not.
+struct PausedBlock {
+  int64_t id[3] = {0, 0, 0};
+  uint32_t linear = 0;
+  Warp* warp = nullptr;
+  int64_t threadExtents[3] = {1, 1, 1};
+  RaceDetector::InBlock races;
+  CopiesInFlight copies;
+  std::deque<Buffer> buffers;
+  uint64_t steps = 0;
+  std::vector<Value>* frame = nullptr;
 };
 
 class Machine {
@@ -36,6 +50,12 @@ public:
     reg(number).cells.resize(lanes());
     return reg(number).cells.data();
   }
+
+  /// The block at hand becomes `other`, which becomes it.
+  void exchange(PausedBlock& other);
+  /// In a cooperative phase: others run until they have come as far, or for a while. False: the run ends.
+  bool meetGrid();
+  bool letOthersRun();
 
   bool inThreads() const { return warp != nullptr; }
   size_t lanes() const { return warp ? kWarpSize : 1; }
@@ -82,8 +102,10 @@ public:
   std::vector<IterationRaces*> claimed;  ///< loops around that the program says to be parallel, in whole-tensor kernels
   std::deque<Buffer> blockBuffers;
   std::mt19937_64 random;
-  uint64_t steps = 0;         ///< of the warp, or of the block-level code
-  bool hasUnwritten = false;  ///< some tile was declared without a value
+  uint64_t steps = 0;            ///< of the warp, or of the block-level code
+  Together* together = nullptr;  ///< of a cooperative phase
+  uint64_t sinceTurn = 0;        ///< operations that the block at hand has executed in its turn
+  bool hasUnwritten = false;     ///< some tile was declared without a value
 
 private:
   bool checkWritten(const Node& node);

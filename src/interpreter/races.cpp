@@ -10,24 +10,24 @@ void RaceDetector::startPhase() {
 }
 
 void RaceDetector::startBlock(uint32_t block, int64_t threads) {
-  block_ = block;
-  interval_.clear();
-  warpSynced_.assign(size_t(threads + 31) / 32, 0);
-  threads_.assign(size_t(threads) + 1, {});
+  block_.number = block;
+  block_.interval.clear();
+  block_.warpSynced.assign(size_t(threads + 31) / 32, 0);
+  block_.threads.assign(size_t(threads) + 1, {});
 }
 
-void RaceDetector::barrier() { interval_.clear(); }
+void RaceDetector::barrier() { block_.interval.clear(); }
 
 void RaceDetector::release(int32_t thread, bool acrossBlocks) {
-  threads_[size_t(thread + 1)].released = ++time_;
+  block_.threads[size_t(thread + 1)].released = ++time_;
   if (acrossBlocks)
-    blocks_[block_].released = time_;
+    blocks_[block_.number].released = time_;
 }
 
 void RaceDetector::acquire(int32_t thread, bool acrossBlocks) {
-  threads_[size_t(thread + 1)].acquired = ++time_;
+  block_.threads[size_t(thread + 1)].acquired = ++time_;
   if (acrossBlocks)
-    blocks_[block_].acquired = time_;
+    blocks_[block_.number].acquired = time_;
 }
 
 /// `least`: the scope that covers both actors.
@@ -69,20 +69,20 @@ bool RaceDetector::isOrderedInBlock(const Access& earlier, const Access& later) 
   auto warpOf = [&](const Access& access) {
     if (access.thread != kBlockThread)
       return access.thread / 32;
-    return warpSynced_.size() == 1 && !access.isWrite ? 0 : -1;
+    return block_.warpSynced.size() == 1 && !access.isWrite ? 0 : -1;
   };
   int32_t warp = warpOf(earlier);
-  if (warp >= 0 && warp == warpOf(later) && warpSynced_[size_t(warp)] > earlier.time)
+  if (warp >= 0 && warp == warpOf(later) && block_.warpSynced[size_t(warp)] > earlier.time)
     return true;
-  return threads_[size_t(earlier.thread + 1)].released > earlier.time &&
-         threads_[size_t(later.thread + 1)].acquired > earlier.time;
+  return block_.threads[size_t(earlier.thread + 1)].released > earlier.time &&
+         block_.threads[size_t(later.thread + 1)].acquired > earlier.time;
 }
 
 std::optional<Conflict> RaceDetector::access(const void* address, int32_t thread, mlir::Operation* op, bool isWrite,
                                              Atomicity atomicity, bool isGlobal) {
-  Access access{thread, block_, ++time_, op, isWrite, atomicity};
+  Access access{thread, block_.number, ++time_, op, isWrite, atomicity};
   auto key = uint64_t(reinterpret_cast<uintptr_t>(address));
-  AccessRecord& here = interval_[key];
+  AccessRecord& here = block_.interval[key];
   const Access* earlier = findConflict(here, access, Atomicity::Block,
                                        [&](const Access& other) { return isOrderedInBlock(other, access); });
   if (earlier)
@@ -92,8 +92,8 @@ std::optional<Conflict> RaceDetector::access(const void* address, int32_t thread
     return {};
   AccessRecord& everywhere = phase_[key];
   earlier = findConflict(everywhere, access, Atomicity::Device, [&](const Access& other) {
-    return other.block == block_ ||
-           (blocks_[other.block].released > other.time && blocks_[block_].acquired > other.time);
+    return other.block == block_.number ||
+           (blocks_[other.block].released > other.time && blocks_[block_.number].acquired > other.time);
   });
   if (earlier)
     return Conflict{*earlier, true};

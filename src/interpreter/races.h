@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace vortex::interpreter {
@@ -44,10 +45,26 @@ using AccessRecord = llvm::SmallVector<Access, 1>;
 
 class RaceDetector {
 public:
+  /// What is known of one block.
+  struct InBlock {
+    struct SyncTimes {
+      uint32_t released = 0, acquired = 0;
+    };
+    uint32_t number = 0;
+    /// Since the last barrier, by address as a number: as pointers, neighbouring elements would hash to few buckets.
+    llvm::DenseMap<uint64_t, AccessRecord> interval;
+    std::vector<uint32_t> warpSynced;  ///< by warp: the time of its last sync_warp()
+    std::vector<SyncTimes> threads;    ///< entry 0 is the block thread
+  };
+  /// The block at hand becomes `other`, which becomes it.
+  void exchange(InBlock& other) { std::swap(block_, other); }
+  /// All blocks have met.
+  void gridBarrier() { phase_.clear(); }
+
   void startPhase();
   void startBlock(uint32_t block, int64_t threads);
   void barrier();
-  void warpBarrier(int32_t warp) { warpSynced_[size_t(warp)] = ++time_; }
+  void warpBarrier(int32_t warp) { block_.warpSynced[size_t(warp)] = ++time_; }
   void release(int32_t thread, bool acrossBlocks);
   void acquire(int32_t thread, bool acrossBlocks);
 
@@ -56,18 +73,11 @@ public:
                                  Atomicity atomicity, bool isGlobal);
 
 private:
-  struct SyncTimes {
-    uint32_t released = 0, acquired = 0;
-  };
-
   bool isOrderedInBlock(const Access& earlier, const Access& later) const;
 
-  /// By address as a number: as pointers, neighbouring elements would hash to few buckets.
-  llvm::DenseMap<uint64_t, AccessRecord> interval_, phase_;
-  std::vector<uint32_t> warpSynced_;  ///< by warp: the time of its last sync_warp()
-  std::vector<SyncTimes> threads_;    ///< entry 0 is the block thread
-  llvm::DenseMap<uint32_t, SyncTimes> blocks_;
-  uint32_t block_ = 0;
+  llvm::DenseMap<uint64_t, AccessRecord> phase_;
+  llvm::DenseMap<uint32_t, InBlock::SyncTimes> blocks_;
+  InBlock block_;
   uint32_t time_ = 0;
 };
 

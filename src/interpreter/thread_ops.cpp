@@ -85,12 +85,12 @@ bool runThreads(Machine& machine, const Node& node) {
   return true;
 }
 
-bool runBarrier(Machine& machine, const Node&) {
+bool runBarrier(Machine& machine, const Node& node) {
   if (machine.checkRaces) {
     machine.races.barrier();
     machine.copies.barrier();
   }
-  return true;
+  return !llvm::cast<ir::BarrierOp>(node.op).getGrid() || machine.meetGrid();
 }
 
 template <typename Op, typename F> bool gridValue(Machine& machine, const Node& node, F value) {

@@ -265,7 +265,15 @@ static LogicalResult verifyCutsRegions(Operation* op, llvm::StringRef what) {
   return success();
 }
 
-LogicalResult BarrierOp::verify() { return verifyCutsRegions(*this, "barriers"); }
+LogicalResult BarrierOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (getGrid() && kernel && !kernel->hasAttr(kCooperativeAttr))
+    return emitOpError() << "is of the grid in a kernel that is not vx.cooperative";
+  if (getGrid() && (getGrid().getType() !=
+                    ViewType::get(getContext(), {1}, mlir::IntegerType::get(getContext(), 32), Space::Global, {})))
+    return emitOpError() << "counts in " << getGrid().getType() << " instead of a word of global memory";
+  return verifyCutsRegions(*this, "barriers");
+}
 LogicalResult StageCommitOp::verify() { return verifyCutsRegions(*this, "groups of copies"); }
 LogicalResult StageWaitOp::verify() {
   if (getPending() < 0)

@@ -49,6 +49,8 @@ bool isFloatFunction(mlir::Operation* op);
 inline constexpr llvm::StringLiteral kNarrowAttr = "vx.narrow", kMayFlushAttr = "vx.may_flush",
                                      kNormalAttr = "vx.normal", kFarFromOneAttr = "vx.far_from_one";
 
+/// Of a kernel: all its blocks run at the same time.
+inline constexpr llvm::StringLiteral kCooperativeAttr = "vx.cooperative";
 /// On an scf.for of a whole-tensor kernel: its iterations do not meet, as `kProven` by checks or `kClaimed` by the program.
 inline constexpr llvm::StringLiteral kIndependentAttr = "vx.independent", kProven = "proven", kClaimed = "claimed";
 

@@ -153,6 +153,7 @@ def Vx_KernelOp : Vx_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, Autom
     block or thread ids, and becomes phases in `vx-phases`.
     Every `vx.kernel` of a module takes exactly the entry's arguments.
     `vx.domain` (ArrayAttr of #vx.size, optional, informational): the extents that inferred the grid.
+    `vx.cooperative` (unit, optional): all blocks run at the same time, so that they may wait for each other.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs, OptionalAttr<ArrayAttr>:$grid,
@@ -323,8 +324,15 @@ def Vx_AtomicStoreOp
 //===-- synchronisation and warps -----------------------------------------------------------------------------===//
 
 def Vx_BarrierOp : Vx_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "sync_block(): only at block level, orders all memory of the block";
-  let assemblyFormat = "attr-dict";
+  let summary = "sync_block(), or sync_grid(): only at block level, orders all memory of the block, or of the grid";
+  let description = [{
+    `grid`: all blocks of the kernel, which is `vx.cooperative`, meet, every block equally often. The view is a word of the launch that
+    begins as 0 and that nothing else touches.
+    `vx.barrier grid %state : !vx.view<1xi32, global>`
+  }];
+  let arguments = (ins Optional<Vx_View>:$grid);
+  let assemblyFormat = "(`grid` $grid^ `:` type($grid))? attr-dict";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::Value()); }]>];
   let hasVerifier = 1;
 }
 def Vx_WarpBarrierOp : Vx_Op<"warp_barrier", [MemoryEffects<[MemRead, MemWrite]>]> {

@@ -131,7 +131,8 @@ LogicalResult RolesOp::verify() {
       !getConsumer().getArgument(0).getType().isIndex())
     return emitOpError("gives consumers their number (index), the producer nothing");
   auto ended = (*this)->walk([](mlir::Operation* op) {
-    return llvm::isa<vxt::AssertOp, vxt::BarrierOp>(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+    return llvm::isa<vxt::AssertOp, vxt::BarrierOp, vxt::GridBarrierOp>(op) ? mlir::WalkResult::interrupt()
+                                                                            : mlir::WalkResult::advance();
   });
   if (ended.wasInterrupted())
     return emitOpError("holds an assert or a barrier of the block, for which the other roles would wait");

@@ -204,6 +204,12 @@ def Vxt_BarrierOp : Vxt_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "all hardware threads of the block meet; memory written before is seen after";
   let assemblyFormat = "attr-dict";
 }
+def Vxt_GridBarrierOp : Vxt_Op<"grid_barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "all hardware threads of the grid meet, whose blocks run at the same time; memory written before is seen after";
+  let description = [{ `state` is a word (i32) that is 0 when the launch begins and that nothing else touches. }];
+  let arguments = (ins Vxt_Ptr:$state);
+  let assemblyFormat = "$state attr-dict `:` type($state)";
+}
 def Vxt_WarpBarrierOp : Vxt_Op<"warp_barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the threads of a warp meet; memory written before is seen after";
   let arguments = (ins Optional<I32>:$mask);

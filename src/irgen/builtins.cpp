@@ -22,7 +22,8 @@ Flat Emitter::evalBuiltin(const Expr& expr) {
   switch (expr.builtin) {
   case Builtin::Print: return evalPrint(expr);
   case Builtin::Assert: return evalAssert(expr);
-  case Builtin::SyncBlock: emitSyncBlock(expr); return {};
+  case Builtin::SyncBlock:
+  case Builtin::SyncGrid: emitBarrier(expr); return {};
   case Builtin::AsyncStage: emitStage(expr, evalViews(*expr.args[1])); return {};
   case Builtin::Extent: {
     lang::Type tensor = stripRef(expr.args[0]->type);
@@ -124,7 +125,7 @@ Flat Emitter::evalBlockReduction(const Expr& expr) {
   closeRegion();
   Value held = coerceLeaf(at, variables_[threads].leaves[0], types_.scalar(stored), /*perThread=*/true);
   Value tile = math_.cast(at, held, stored, kind);
-  emitSyncBlock(expr);
+  emitBarrier(expr);
   ir::Combine combine = ir::Combine::Or;
   switch (expr.builtin) {
   case Builtin::BlockSum: combine = addCombine(kind); break;

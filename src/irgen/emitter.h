@@ -34,6 +34,8 @@ struct KernelContext {
   std::vector<lang::DimExpr> domain = {};
   /// Entry argument of the per-block values of a `reduce` result.
   std::optional<uint32_t> partials = {};
+  /// … of the word in which the barriers of the grid count.
+  std::optional<uint32_t> gridBarrier = {};
   /// Variables that name results or temporaries, and their entry arguments.
   llvm::MapVector<const lang::Variable*, uint32_t> storage = {};
   /// Named results of whole-tensor kernels that are only used whole: tiles, stored when returned.
@@ -281,7 +283,7 @@ private:
   // staging.cpp
   void emitInitialTile(const Expr& let, llvm::ArrayRef<Value> views);
   void emitStage(const Expr& stage, llvm::ArrayRef<Value> destinations);
-  void emitSyncBlock(const Expr& expr);
+  void emitBarrier(const Expr& expr);
   Value spillTile(Location loc, Value tile);
 
   // sizes.cpp

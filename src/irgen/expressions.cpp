@@ -282,7 +282,8 @@ Flat Emitter::evalBlockLevel(const Expr& expr) {
   bool isTile = isTileType(expr.type) || (expr.kind == ExprKind::Assign && stripRef(expr.args[0]->type)->isTensor()) ||
                 llvm::any_of(expr.args, [](const Expr* arg) { return arg && isTileType(arg->type); });
   bool isBarrier = expr.kind == ExprKind::Builtin &&
-                   (expr.builtin == lang::Builtin::SyncBlock || expr.builtin == lang::Builtin::AsyncStage);
+                   (expr.builtin == lang::Builtin::SyncBlock || expr.builtin == lang::Builtin::SyncGrid ||
+                    expr.builtin == lang::Builtin::AsyncStage);
   if (isTile || isBarrier) {
     closeRegion();
     return evalNode(expr);

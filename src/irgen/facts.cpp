@@ -92,8 +92,8 @@ Grade BodyFacts::ownGrade(const Expr& expr) const {
     return returnGrade(*expr.args[0], kernel_.resultType);
   }
   case ExprKind::Builtin:
-    if (expr.builtin == Builtin::SyncBlock || expr.builtin == Builtin::Stage || expr.builtin == Builtin::AsyncStage ||
-        lang::isBlockReduction(expr.builtin))
+    if (expr.builtin == Builtin::SyncBlock || expr.builtin == Builtin::SyncGrid || expr.builtin == Builtin::Stage ||
+        expr.builtin == Builtin::AsyncStage || lang::isBlockReduction(expr.builtin))
       return Grade::Block;
     if (expr.builtin >= Builtin::Zeros && expr.builtin <= Builtin::MaskUpperTriangle)
       return Grade::Block;

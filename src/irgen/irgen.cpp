@@ -92,6 +92,8 @@ public:
     context_.hasOwnLaunch = !options_.block && !options_.isGridGiven;
     lang::flow::eachExpr(*kernel_.body, [&](const Expr& expr) {
       context_.padsTiles |= expr.kind == ExprKind::Slice && context_.guardOf(expr) != lang::Guard::Proven;
+      if (expr.kind == ExprKind::Builtin && expr.builtin == lang::Builtin::SyncGrid)
+        addGridBarrier();
     });
     prepareBody();
     facts_.addBody(*kernel_.body, nullptr);
@@ -248,11 +250,22 @@ private:
     context_.partials = entry_.addTemporary("partials", type, {blocks});
   }
 
+  void addGridBarrier() {
+    if (context_.gridBarrier)
+      return;
+    auto type =
+        ir::ViewType::get(types_.context(), {1}, mlir::IntegerType::get(types_.context(), 32), ir::Space::Global, {});
+    context_.gridBarrier = entry_.addTemporary("grid barrier", type, {entry_.constant(1)});
+    entry_.argument(*context_.gridBarrier).zero = true;
+  }
+
   void emitPhases() {
     const std::string name = kernel_.artifactName + ".main";
     if (!context_.hasThreads)
       return Emitter(context_, createKernel(name, {}, {})).emitKernel(statements_);
     ir::KernelOp kernel = createKernel(name, shape_->grid, shape_->block);
+    if (kernel_.kernel->cooperative)
+      kernel->setAttr(ir::kCooperativeAttr, mlir::UnitAttr::get(types_.context()));
     if (!context_.domain.empty()) {
       llvm::SmallVector<mlir::Attribute> extents;
       for (const lang::DimExpr& extent : context_.domain)

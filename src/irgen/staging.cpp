@@ -39,14 +39,14 @@ void Emitter::emitStage(const Expr& stage, llvm::ArrayRef<Value> destinations) {
   }
 }
 
-/// In kernels that stage, every sync_block() closes a group of copies and waits for those that the code up to the next one needs.
-void Emitter::emitSyncBlock(const Expr& expr) {
+/// In kernels that stage, every barrier closes a group of copies and waits for those that the code up to the next one needs.
+void Emitter::emitBarrier(const Expr& expr) {
   Location at = loc(expr);
   if (!expr.ints.empty()) {
     b_.create<ir::StageCommitOp>(at);
     b_.create<ir::StageWaitOp>(at, expr.ints[1]);
   }
-  b_.create<ir::BarrierOp>(at);
+  b_.create<ir::BarrierOp>(at, expr.builtin == lang::Builtin::SyncGrid ? argument(*context_.gridBarrier) : Value());
 }
 
 /// The tile's elements in shared memory, filled before the open thread region.

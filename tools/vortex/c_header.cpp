@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "tools/vortex/launcher_writer.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace vortex::tools {
@@ -23,6 +24,7 @@ public:
                          "\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef _OPENMP\n#include "
                          "<omp.h>\n#endif\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     writeBlockType();
+    writeMeeting();
     writeStructs(kernel_.params);
     writeStructs(kernel_.results);
     for (const auto& phase : kernel_.phases)
@@ -37,11 +39,21 @@ public:
   }
 
 private:
+  bool isCooperative() const {
+    return std::ranges::any_of(kernel_.phases, [](const artifact::Phase& phase) { return phase.isCooperative; });
+  }
+
   void writeBlockType() {
     out_ += "#ifndef VORTEX_BLOCK_DEFINED\n#define VORTEX_BLOCK_DEFINED\n"
             "typedef struct vortex_block {\n  uint32_t id[3], grid[3], block[3], worker;\n  void *scratch;\n"
-            "  void (*print)(void *context, uint32_t fault, const uint64_t *values, uint32_t count);\n  void "
-            "*printContext;\n} vortex_block;\n#endif\n\n";
+            "  void (*print)(void *context, uint32_t fault, const uint64_t *values, uint32_t count);\n"
+            "  uint32_t (*meet)(void *context);\n  void *context;\n} vortex_block;\n#endif\n\n";
+  }
+
+  void writeMeeting() {
+    if (isCooperative())
+      out_ += "#ifndef VORTEX_MEET_DEFINED\n#define VORTEX_MEET_DEFINED\n"
+              "static uint32_t vortex_meet_alone(void *context) { (void)context; return 0; }\n#endif\n\n";
   }
 
   std::string entry(const artifact::Phase& phase) const { return "vortex_entry_" + cIdentifier(phase.symbol); }
@@ -89,7 +101,9 @@ private:
 
   void writeLauncher() {
     out_ += base::concat("\n/* 0: done; -1: the arguments break a constraint of the kernel; -2: out of memory; n > 0: "
-                         "fault n - 1 of the kernel. */\n"
+                         "fault n - 1 of the kernel",
+                         isCooperative() ? "; -3: more than one block, which would have to run at the same time" : "",
+                         ". */\n"
                          "static inline int32_t ",
                          name_, "(", parameters(true), ") {\n");
     writeBody();
@@ -112,7 +126,9 @@ private:
         "    const size_t vx_scratch = ((size_t)(",
         scratch,
         ") + 127) & ~(size_t)63;\n"
-        "    int32_t vx_failed = 0;\n#ifdef _OPENMP\n#pragma omp parallel\n#endif\n    {\n"
+        "    int32_t vx_failed = 0;\n",
+        phase.isCooperative ? "    if (vx_blocks > 1) { vx_status = -3; goto vx_done; }\n" : "",
+        "#ifdef _OPENMP\n#pragma omp parallel\n#endif\n    {\n"
         "      void *vx_memory = aligned_alloc(64, vx_scratch);\n      int64_t vx_b;\n"
         "#ifdef _OPENMP\n#pragma omp for\n#endif\n      for (vx_b = 0; vx_b < vx_blocks; ++vx_b) {\n"
         "        vortex_block vx_block;\n        uint32_t vx_result;\n"
@@ -124,6 +140,7 @@ private:
       text += base::concat("        vx_block.grid[", axis, "] = (uint32_t)vx_grid[", axis, "]; vx_block.block[", axis,
                            "] = (uint32_t)(", block[axis], ");\n");
     text += base::concat(
+        phase.isCooperative ? "        vx_block.meet = vortex_meet_alone;\n" : "",
         "        vx_block.scratch = vx_memory;\n        vx_result = ", entry(phase),
         "(vx_slots, &vx_block);\n        if (vx_result) vx_failed = (int32_t)vx_result;\n      }\n    "
         "  __builtin_ia32_sfence(); /* kernels may store around the caches */\n      free(vx_memory);\n    }\n"

@@ -60,7 +60,7 @@ private:
     case ExprKind::Assign: return !levels_.valueRoot(asAssign(expr).place) && level == Level::Block;
     case ExprKind::Element: return isOfBlock && roots_.isWritten(roots_.rootOf(expr));
     case ExprKind::Builtin:
-      if (expr.builtin == Builtin::SyncBlock || isBlockReduction(expr.builtin))
+      if (expr.builtin == Builtin::SyncBlock || expr.builtin == Builtin::SyncGrid || isBlockReduction(expr.builtin))
         return true;
       if (expr.builtin == Builtin::Print || expr.builtin == Builtin::Assert)
         return isOfBlock;

@@ -11,6 +11,7 @@
 #include "lang/flow/check/bounds.h"
 #include "lang/flow/check/counting.h"
 #include "lang/flow/check/grid.h"
+#include "lang/flow/check/grid_barriers.h"
 #include "lang/flow/check/initialised.h"
 #include "lang/flow/check/one_thread.h"
 #include "lang/flow/check/ownership.h"
@@ -133,7 +134,9 @@ void checkGraph(CheckedKernel& checked, const CheckOptions& checks, diag::Diagno
   }
   {
     const Timed timed(checked.kernel, "waiting", checks.times);
-    checkWaiting(checked.graph, checked.structure, sink);
+    if (!checked.kernel.kernel->cooperative)
+      checkWaiting(checked.graph, checked.structure, sink);
+    checkGridBarriers(checked.graph, checked.structure, sink);
   }
   if (sink.errorCount() == errorsBefore)
     checkRaces(checked, checks, sink);

@@ -45,7 +45,7 @@ namespace vortex::lang {
   /* position; uniform: BlockId, BlockDim, GridDim. ints: axis 0..2 */ \
   X(ThreadId, "thread.id") X(ThreadLocalId, "thread.local_id") X(ThreadGlobalId, "thread.global_id") \
   X(BlockId, "block.id") X(BlockDim, "block.dim") X(GridDim, "grid.dim") X(WarpId, "warp.id") \
-  X(LaneId, "warp.lane_id") X(WarpSize, "warp.size") X(SyncBlock, "sync_block") X(SyncWarp, "sync_warp") \
+  X(LaneId, "warp.lane_id") X(WarpSize, "warp.size") X(SyncBlock, "sync_block") X(SyncGrid, "sync_grid") X(SyncWarp, "sync_warp") \
   X(ShuffleXor, "warp.shuffle_xor") X(ShuffleUp, "warp.shuffle_up") X(ShuffleDown, "warp.shuffle_down") \
   X(ShuffleIndex, "warp.broadcast") X(WarpSum, "warp.sum") X(WarpMax, "warp.max") X(WarpMin, "warp.min") \
   X(WarpBallot, "warp.ballot") X(WarpAny, "warp.any") X(WarpAll, "warp.all") \
@@ -53,7 +53,7 @@ namespace vortex::lang {
   X(BlockSum, "block.sum") X(BlockMax, "block.max") X(BlockMin, "block.min") X(BlockAny, "block.any") \
   X(BlockAll, "block.all") \
   /* staging. Stage: view (the value of `x = stage(view)`); ints: {barrier before it}. AsyncStage: view, buffer; ints: {barrier before it} */ \
-  /* SyncBlock: ints {closes a group of copies, most recent groups that may stay in flight}, empty without staging */ \
+  /* SyncBlock, SyncGrid: ints {closes a group of copies, most recent groups that may stay in flight}, empty without staging */ \
   X(Stage, "stage") X(AsyncStage, "async_stage") \
   /* atomics: args[0] is an Element place; ints: {order (0 relaxed, 1 acquire, 2 release, 3 acq_rel), scope (0 block, 1 device, 2 system)} */ \
   X(AtomicAdd, "atomic_add") X(AtomicMin, "atomic_min") X(AtomicMax, "atomic_max") X(AtomicAnd, "atomic_and") \

@@ -91,8 +91,9 @@ struct KernelSpec {
   Function* reduceFunction = nullptr;
   std::optional<TileSpec> tile;
   bool strict = false, fastMath = false;
-  bool fused = false;       ///< one launch, or an error
-  bool allowsTf32 = false;  ///< f32 products may round their operands to tf32
+  bool fused = false;        ///< one launch, or an error
+  bool cooperative = false;  ///< all blocks of a launch run at the same time
+  bool allowsTf32 = false;   ///< f32 products may round their operands to tf32
   bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false, uncheckedCoalescing = false;
   std::vector<LaunchLimit> limits;
   source::SourceRange verifyBanks;  ///< `@verify_no_bank_conflicts` on the kernel; invalid without it

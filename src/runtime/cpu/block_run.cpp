@@ -69,6 +69,18 @@ uint32_t BlockRun::run(Workers& workers, PhaseHistory& history) {
   return faultCode_;
 }
 
+Result<uint32_t> BlockRun::runTogether() {
+  const auto blocks = static_cast<uint32_t>(phase_.blocks);
+  meeting_ = std::make_unique<Meeting>(blocks);
+  Result<void> done = onThreads(blocks, [this](uint32_t block) {
+    runPart(block, uint64_t{block} + 1, block);
+    meeting_->leave(firstFault_.load(std::memory_order_relaxed) != UINT64_MAX);
+  });
+  if (!done)
+    return done.takeError();
+  return faultCode_;
+}
+
 void BlockRun::runInline(uint64_t& next, uint64_t end, uint64_t picosecondsPerBlock) {
   const uint64_t step = std::max<uint64_t>(1, kClockNs * 1000 / picosecondsPerBlock);
   while (next < end && busyNanoseconds_.load(std::memory_order_relaxed) < kInlineLimitNs) {
@@ -89,9 +101,10 @@ void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
   block.id[2] = static_cast<uint32_t>(begin / block.grid[0] / block.grid[1]);
   block.worker = worker;
   block.scratch = scratch_.base ? scratch_.base + worker * scratch_.bytesPerWorker : nullptr;
-  Printing printing{this, {}};
+  Caller caller{this, {}};
   block.print = &BlockRun::print;
-  block.printContext = &printing;
+  block.meet = &BlockRun::meet;
+  block.context = &caller;
   const uint64_t* slots = launch_.slotsOf(phase_).data();
   for (uint64_t index = begin; index < end; ++index) {
     if (index > firstFault_.load(std::memory_order_relaxed))
@@ -99,7 +112,7 @@ void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
     if (scratch_.poison && scratch_.base)
       std::memset(block.scratch, 0xff, phase_.scratchBytes);
     if (const uint32_t code = entry_(slots, &block); code != 0)
-      reportFault(index, code, std::exchange(printing.faultText, {}));
+      reportFault(index, code, std::exchange(caller.faultText, {}));
     if (++block.id[0] == block.grid[0]) {
       block.id[0] = 0;
       if (++block.id[1] == block.grid[1]) {
@@ -123,15 +136,17 @@ void BlockRun::reportFault(uint64_t block, uint32_t code, std::string text) {
   }
 }
 
+uint32_t BlockRun::meet(void* caller) { return static_cast<Caller*>(caller)->run->meeting_->meet() ? 0 : 1; }
+
 void BlockRun::print(void* self, uint32_t format, const uint64_t* values, uint32_t count) {
-  auto* printing = static_cast<Printing*>(self);
-  BlockRun* run = printing->run;
+  auto* caller = static_cast<Caller*>(self);
+  BlockRun* run = caller->run;
   const std::vector<artifact::Fault>& formats = run->launch_.kernel->artifact().faults;
   if (format >= formats.size())
     return;  // compiled code is trusted with memory, not with crashing the host over a message
   if (artifact::isOfFault(formats[format])) {
-    if (printing->faultText.empty())
-      printing->faultText =
+    if (caller->faultText.empty())
+      caller->faultText =
           artifact::printText(formats[format].message, artifact::printKinds(formats[format]), {values, count});
     return;
   }

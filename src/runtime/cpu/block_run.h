@@ -1,9 +1,11 @@
 #pragma once
 
+#include "runtime/cpu/meeting.h"
 #include "runtime/cpu/workers.h"
 #include "runtime/hal/launch.h"
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -27,24 +29,28 @@ public:
   /// Returns when every block has run or was skipped. If blocks fault: the code of the first in block order (x fastest), so
   /// that a program reports the same fault every time; blocks after it may be skipped. 0: none.
   uint32_t run(Workers& workers, PhaseHistory& history);
+  /// The same of a cooperative phase, each block on a thread of its own with scratch of its own.
+  Result<uint32_t> runTogether();
   /// What the message of that fault says, with its values; empty: as it stands.
   const std::string& faultText() const { return faultText_; }
 
 private:
-  /// What the code of a block is handed as CpuBlock::printContext.
-  struct Printing {
+  /// What the code of a block is handed as CpuBlock::context.
+  struct Caller {
     BlockRun* run;
     std::string faultText;  ///< of the thread that ends the block
   };
   void runInline(uint64_t& next, uint64_t end, uint64_t picosecondsPerBlock);
   void runPart(uint64_t begin, uint64_t end, uint32_t worker);
   void reportFault(uint64_t block, uint32_t code, std::string text);
-  static void print(void* self, uint32_t format, const uint64_t* values, uint32_t count);
+  static void print(void* caller, uint32_t format, const uint64_t* values, uint32_t count);
+  static uint32_t meet(void* caller);
 
   const hal::Launch& launch_;
   const hal::LaunchPhase& phase_;
   artifact::CpuEntry entry_;
   Scratch scratch_;
+  std::unique_ptr<Meeting> meeting_;  ///< of the blocks of a cooperative phase
   std::atomic<uint64_t> busyNanoseconds_{0};
   std::atomic<uint64_t> firstFault_{UINT64_MAX};  ///< block index
   std::mutex mutex_;                              ///< faults and prints

@@ -38,8 +38,13 @@ protected:
     for (const hal::LaunchPhase& phase : launch.phases) {
       const auto index = static_cast<size_t>(phase.phase - kernel.artifact().phases.data());
       BlockRun run(launch, phase, kernel.entry(index), scratchOf(phase, *scratch));
-      if (const uint32_t code = run.run(resources_->workers, kernel.history(index)); code != 0)
-        return std::optional(faultOf(kernel.artifact(), code, run.faultText()));
+      const Result<uint32_t> code = phase.phase->isCooperative
+                                        ? run.runTogether()
+                                        : Result<uint32_t>(run.run(resources_->workers, kernel.history(index)));
+      if (!code)
+        return Error{concat("cannot launch kernel '", kernel.artifact().name, "': ", code.error().message)};
+      if (*code != 0)
+        return std::optional(faultOf(kernel.artifact(), *code, run.faultText()));
     }
     return std::optional<artifact::Fault>();
   }
@@ -60,20 +65,23 @@ private:
     return {static_cast<uint8_t*>(scratch->host()), roundToLine(phase.scratchBytes), resources_->poison};
   }
 
-  /// For all workers and the neediest phase, before any block runs. One allocation per launch: two launches at the same time
+  /// For all workers, or the blocks that run together, and the neediest phase, before any block runs. One allocation per launch: two launches at the same time
   /// never share, and HostMemory reuses the storage.
   Result<hal::BufferRef> allocateScratch(const hal::Launch& launch) {
     uint64_t bytes = 0;
+    uint32_t workers = resources_->workers.count();
     const hal::LaunchPhase* neediest = nullptr;
-    for (const hal::LaunchPhase& phase : launch.phases)
+    for (const hal::LaunchPhase& phase : launch.phases) {
       if (phase.scratchBytes > bytes) {
         bytes = phase.scratchBytes;
         neediest = &phase;
       }
+      if (phase.phase->isCooperative)
+        workers = std::max(workers, static_cast<uint32_t>(phase.blocks));
+    }
     if (bytes == 0)
       return hal::BufferRef();
     uint64_t total = 0;
-    const uint32_t workers = resources_->workers.count();
     const bool overflow =
         bytes > UINT64_MAX - 63 || __builtin_mul_overflow(roundToLine(bytes), uint64_t{workers}, &total);
     Result<hal::BufferRef> scratch =

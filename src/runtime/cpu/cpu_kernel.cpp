@@ -3,6 +3,8 @@
 #include "artifact/validate.h"
 #include "base/text.h"
 #include "runtime/cpu/externals.h"
+#include "runtime/cpu/meeting.h"
+#include "runtime/hal/launch.h"
 
 #include <optional>
 
@@ -96,6 +98,15 @@ Result<hal::KernelRef> CpuKernel::load(const hal::Device* device, std::shared_pt
     loaded->phases_.push_back({reinterpret_cast<artifact::CpuEntry>(entry), std::make_unique<PhaseHistory>()});
   }
   return hal::KernelRef(std::move(loaded));
+}
+
+Result<void> CpuKernel::bind(hal::Launch& launch) {
+  for (const hal::LaunchPhase& phase : launch.phases)
+    if (phase.phase->isCooperative && phase.blocks > kMostTogether)
+      return Error{base::concat("its ", phase.blocks,
+                                " blocks must run at the same time (@launch(cooperative)); a CPU runs at most ",
+                                kMostTogether)};
+  return {};
 }
 
 }  // namespace vortex::cpu

@@ -16,6 +16,9 @@ public:
   /// flags, e.g. "requires.avx512f"), a broken object, a missing entry point.
   static Result<hal::KernelRef> load(const hal::Device* device, std::shared_ptr<const artifact::Kernel> kernel);
 
+  /// Error: more blocks that must run at the same time than threads do.
+  Result<void> bind(hal::Launch& launch) override;
+
   artifact::CpuEntry entry(size_t phase) const { return phases_[phase].entry; }
   PhaseHistory& history(size_t phase) const { return *phases_[phase].history; }
 

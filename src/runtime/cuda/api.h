@@ -112,6 +112,7 @@ struct LaunchAttribute {
   uint8_t padding[4] = {};
   uint32_t value[16] = {};
 };
+inline constexpr int kCooperative = 2;       ///< CU_LAUNCH_ATTRIBUTE_COOPERATIVE: 1
 inline constexpr int kClusterDimension = 4;  ///< CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: x, y, z
 
 /// CUlaunchConfig
@@ -185,6 +186,7 @@ static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
   X(moduleFunction, cuModuleGetFunction, (FunctionHandle*, ModuleHandle, const char*))                                 \
   X(functionAttribute, cuFuncGetAttribute, (int*, FunctionAttribute, FunctionHandle))                                  \
   X(functionSet, cuFuncSetAttribute, (FunctionHandle, FunctionAttribute, int))                                         \
+  X(activeBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int*, FunctionHandle, int, size_t))                    \
   X(launch, cuLaunchKernel,                                                                                            \
     (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle, void**,       \
      void**))

@@ -4,6 +4,7 @@
 #include "artifact/validate.h"
 #include "base/text.h"
 #include "runtime/cuda/jit.h"
+#include "runtime/cuda/launch_phases.h"
 #include "runtime/cuda/tensor_map.h"
 
 #include <algorithm>
@@ -153,14 +154,20 @@ Result<std::string> CudaKernel::textOfPart(size_t index) {
   return text;
 }
 
-Result<void> CudaKernel::bind(hal::Launch& launch) const {
-  if (std::ranges::all_of(launch.phases, [](const hal::LaunchPhase& phase) { return phase.maps.empty(); }))
+Result<void> CudaKernel::bind(hal::Launch& launch) {
+  const auto needsDevice = [](const hal::LaunchPhase& phase) {
+    return !phase.maps.empty() || phase.phase->isCooperative;
+  };
+  if (std::ranges::none_of(launch.phases, needsDevice))
     return {};
   Result<ContextRef> context = gpu_->context();
   if (!context)
     return context.takeError();
   const Enter enter(**context);
-  for (hal::LaunchPhase& phase : launch.phases)
+  for (hal::LaunchPhase& phase : launch.phases) {
+    if (phase.phase->isCooperative)
+      if (Result<void> fits = checkResident(*gpu_, *context, launch, phase); !fits)
+        return fits;
     for (const artifact::TensorMapOf<int64_t>& map : phase.maps) {
       Result<hal::EncodedMap> encoded = encode(**context, map);
       if (!encoded)
@@ -168,6 +175,7 @@ Result<void> CudaKernel::bind(hal::Launch& launch) const {
                             encoded.error().message)};
       phase.encodedMaps.push_back(*encoded);
     }
+  }
   return {};
 }
 

@@ -58,7 +58,7 @@ public:
   Result<const LoadedEntry*> entryIn(const ContextRef& context, const artifact::Phase& phase, uint32_t version);
 
   /// Encodes the tensor maps of the launch's phases. Error: a driver that cannot, or that refuses one.
-  Result<void> bind(hal::Launch& launch) const override;
+  Result<void> bind(hal::Launch& launch) override;
 
   Result<void> provide(const artifact::Phase& phase, uint32_t version) override;
 

@@ -29,18 +29,44 @@ bool isClustered(const hal::LaunchPhase& phase) {
 Code queue(const Api& api, StreamHandle stream, const hal::LaunchPhase& phase, const LoadedEntry& code,
            void** parameters) {
   const auto sharedBytes = static_cast<unsigned>(phase.sharedBytes);
-  if (!isClustered(phase))
+  const bool isCooperative = phase.phase->isCooperative;
+  if (!isClustered(phase) && !isCooperative)
     return api.launch(code.function, phase.grid[0], phase.grid[1], phase.grid[2], phase.hardwareThreads, 1, 1,
                       sharedBytes, stream, parameters, nullptr);
-  LaunchAttribute cluster{.id = kClusterDimension};
-  std::ranges::copy(phase.phase->cluster, cluster.value);
+  LaunchAttribute together{.id = isCooperative ? kCooperative : kClusterDimension, .value = {1}};
+  if (!isCooperative)
+    std::ranges::copy(phase.phase->cluster, together.value);
   LaunchConfig config{.block = {phase.hardwareThreads, 1, 1},
                       .sharedBytes = sharedBytes,
                       .stream = stream,
-                      .attributes = &cluster,
+                      .attributes = &together,
                       .attributeCount = 1};
   std::ranges::copy(phase.grid, config.grid);
   return api.launchEx(&config, code.function, parameters, nullptr);
+}
+
+Result<void> allowShared(Context& context, const hal::LaunchPhase& phase, const LoadedEntry& code) {
+  const auto bytes = static_cast<int>(phase.sharedBytes);
+  Result<void> allowed = context.check("cannot get more than 48 KiB of shared memory",
+                                       context.api().functionSet(code.function, kFunctionMaxDynamicShared, bytes));
+  if (allowed)
+    code.dynamicSharedBytes.store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
+  return allowed;
+}
+
+/// How many blocks of the phase the device runs at the same time.
+Result<uint64_t> residentBlocks(const Gpu& gpu, Context& context, const hal::LaunchPhase& phase,
+                                const LoadedEntry& code) {
+  if (phase.sharedBytes > code.dynamicSharedBytes.load(std::memory_order_relaxed))
+    if (Result<void> allowed = allowShared(context, phase, code); !allowed)
+      return allowed.takeError();
+  int blocks = 0;
+  Result<void> told = context.check(
+      "the driver does not tell how many blocks run at the same time",
+      gpu.api().activeBlocks(&blocks, code.function, static_cast<int>(phase.hardwareThreads), phase.sharedBytes));
+  if (!told)
+    return told.takeError();
+  return static_cast<uint64_t>(std::max(blocks, 0)) * static_cast<uint64_t>(gpu.facts().multiprocessors);
 }
 
 Result<void> checkPhase(const Gpu& gpu, const hal::Launch& launch, const hal::LaunchPhase& phase,
@@ -61,15 +87,6 @@ Result<void> checkPhase(const Gpu& gpu, const hal::Launch& launch, const hal::La
   return {};
 }
 
-Result<void> allowShared(Context& context, const hal::LaunchPhase& phase, const LoadedEntry& code) {
-  const auto bytes = static_cast<int>(phase.sharedBytes);
-  Result<void> allowed = context.check("cannot get more than 48 KiB of shared memory",
-                                       context.api().functionSet(code.function, kFunctionMaxDynamicShared, bytes));
-  if (allowed)
-    code.dynamicSharedBytes.store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
-  return allowed;
-}
-
 Result<void> startPhase(Context& context, StreamHandle stream, const hal::Launch& launch, const hal::LaunchPhase& phase,
                         const LoadedEntry& code, void** parameters) {
   if (phase.sharedBytes > code.dynamicSharedBytes.load(std::memory_order_relaxed))
@@ -87,6 +104,25 @@ Result<void> startPhase(Context& context, StreamHandle stream, const hal::Launch
 }
 
 }  // namespace
+
+Result<void> checkResident(const Gpu& gpu, const ContextRef& context, const hal::Launch& launch,
+                           const hal::LaunchPhase& phase) {
+  const auto fail = [&](const std::string& reason) {
+    return Error{concat("phase '", phase.phase->name, "' ", reason)};
+  };
+  if (!gpu.api().launchEx)
+    return fail(concat("is cooperative: ", gpu.api().absentError("cuLaunchKernelEx").message));
+  Result<const LoadedEntry*> entry = entryOf(launch, phase, context);
+  if (!entry)
+    return entry.takeError();
+  Result<uint64_t> resident = residentBlocks(gpu, *context, phase, **entry);
+  if (!resident)
+    return fail(resident.error().message);
+  if (phase.blocks <= *resident)
+    return {};
+  return fail(concat("has ", phase.blocks, " blocks that must run at the same time (@launch(cooperative)); 'cuda:",
+                     gpu.index(), "' runs at most ", *resident, " of them"));
+}
 
 Result<void> checkPhases(const Gpu& gpu, const ContextRef& context, const hal::Launch& launch) {
   for (const hal::LaunchPhase& phase : launch.phases) {

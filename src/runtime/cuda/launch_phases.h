@@ -10,6 +10,10 @@ namespace vortex::cuda {
 /// resources the device does not have, with the numbers.
 Result<void> checkPhases(const Gpu& gpu, const ContextRef& context, const hal::Launch& launch);
 
+/// Of a cooperative phase, with the context current. Error: the device runs fewer blocks at the same time, with both numbers.
+Result<void> checkResident(const Gpu& gpu, const ContextRef& context, const hal::Launch& launch,
+                           const hal::LaunchPhase& phase);
+
 /// Queues the phases behind the stream's work; checkPhases was fine. `report`: the device's address of the launch's report.
 Result<void> startPhases(const ContextRef& context, StreamHandle stream, const hal::Launch& launch,
                          DevicePointer report);

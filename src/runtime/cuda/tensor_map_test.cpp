@@ -278,6 +278,22 @@ TEST_F(CudaMaps, ClustersAreLaunchedAndRecorded) {
   EXPECT_TRUE(stream_->synchronize());
 }
 
+TEST_F(CudaMaps, BlocksThatMustRunTogetherAreLaunchedSoOrRefusedWithBothNumbers) {
+  auto together = [](int64_t grid) {
+    auto kernel = clusterKernel(1, grid);
+    kernel->phases[0].isCooperative = true;
+    return kernel;
+  };
+  EXPECT_EQ(launchError(together(8)), "no error");
+  EXPECT_EQ(standIn_.count("cuLaunchKernelEx"), 1);
+  EXPECT_EQ(standIn_.count("cuLaunchKernel"), 0);
+  EXPECT_MENTIONS(launchError(together(9)), "has 9 blocks that must run at the same time (@launch(cooperative)); "
+                                            "'cuda:0' runs at most 8 of them");
+  EXPECT_EQ(standIn_.count("cuLaunchKernelEx"), 1);
+  standIn_.set("fail:cuOccupancyMaxActiveBlocksPerMultiprocessor", 1);
+  EXPECT_MENTIONS(launchError(together(8)), "the driver does not tell how many blocks run at the same time");
+}
+
 TEST_F(CudaMaps, ClustersThatDoNotFitAreErrorsWithTheNumbers) {
   EXPECT_MENTIONS(launchError(clusterKernel(2, 7)), "has 7 x 1 x 1 blocks, no multiple of its clusters of 2 x 1 x 1");
   EXPECT_MENTIONS(launchError(clusterKernel(9, 9)), "clusters of 9 x 1 x 1 blocks instead of 1 to 8");

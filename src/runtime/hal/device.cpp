@@ -31,7 +31,7 @@ LoadedKernel::LoadedKernel(const Device* device, std::shared_ptr<const artifact:
   }
 }
 
-Result<void> LoadedKernel::bind(Launch&) const { return {}; }
+Result<void> LoadedKernel::bind(Launch&) { return {}; }
 
 bool LoadedKernel::lacks(const artifact::Phase& phase, uint32_t version) const {
   return !lacking_.empty() && lacking_[static_cast<size_t>(&phase - artifact_->phases.data())][version];

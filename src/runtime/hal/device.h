@@ -74,7 +74,7 @@ public:
   /// Spent so far on machine code that was not there when the kernel was loaded or a launch first needed it; 0 where code comes ready.
   int64_t loadNanoseconds() const { return loadNanoseconds_.load(std::memory_order_relaxed); }
   /// Makes what the device wants of a launch besides its slots, once: the end of prepare(). Error: what the driver refuses.
-  virtual Result<void> bind(Launch& launch) const;
+  virtual Result<void> bind(Launch& launch);
   /// Neither the artifact has this entry point of a phase, by LaunchPhase::version, nor can it be made.
   bool lacks(const artifact::Phase& phase, uint32_t version) const;
   /// Makes and loads the code of an entry point that is not lacking, if this is its first use: prepare() asks for all that a launch may run, so

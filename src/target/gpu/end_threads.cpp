@@ -87,8 +87,8 @@ private:
 };
 
 bool isMet(mlir::Operation* op) {
-  return mlir::isa<vxt::BarrierOp, vxt::WarpBarrierOp, vxt::ShuffleOp, vxt::VoteOp, vxt::MmaOp, vxt::LoadMatrixOp,
-                   vxt::FragmentLoadOp, vxt::FragmentStoreOp, vxt::FragmentMultiplyOp>(op);
+  return mlir::isa<vxt::BarrierOp, vxt::GridBarrierOp, vxt::WarpBarrierOp, vxt::ShuffleOp, vxt::VoteOp, vxt::MmaOp,
+                   vxt::LoadMatrixOp, vxt::FragmentLoadOp, vxt::FragmentStoreOp, vxt::FragmentMultiplyOp>(op);
 }
 
 bool isOwn(mlir::Value base) { return mlir::cast<vxt::PtrType>(base.getType()).getSpace() == ir::Space::Local; }

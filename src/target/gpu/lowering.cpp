@@ -335,9 +335,12 @@ void Lowering::lowerOp(mlir::Operation* op) {
         setScalar(dim, b.create<vxt::GridDimOp>(loc, b.getIndexType(), dim.getAxisAttr()));
       })
       .Case([&](ir::BlockDimOp dim) { setScalar(dim, blockDim(unsigned(dim.getAxis()))); })
-      .Case([&](ir::BarrierOp) {
+      .Case([&](ir::BarrierOp barrier) {
         tiles_->flushReads(nullptr);
-        hazards_.barrier();
+        if (!barrier.getGrid())
+          return hazards_.barrier();
+        b.create<vxt::GridBarrierOp>(loc, view(barrier.getGrid()).pointer);
+        hazards_.restore(Hazards::State());
       })
       .Case([&](ir::StageCopyOp copy) { lowerStageCopy(copy); })
       .Case([&](ir::StageCommitOp) { b.create<vxt::AsyncCommitOp>(loc); })

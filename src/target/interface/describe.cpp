@@ -170,6 +170,7 @@ artifact::Phase describePhase(ir::KernelOp phase, artifact::Kernel& kernel) {
     described.grid[axis] = sizes.add(mlir::cast<ir::SizeAttr>((*phase.getGrid())[axis]).getExpr());
     described.block[axis] = sizes.add(mlir::cast<ir::SizeAttr>((*phase.getBlock())[axis]).getExpr());
   }
+  described.isCooperative = phase->hasAttr(ir::kCooperativeAttr);
   layout::ByteRanges shared;
   Places places;
   placeShared(phase.getBody().front(), analysis::SharedLifetimes(phase), shared, places);

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "chip/chip.h"
+#include "ir/location.h"
 #include "ir/simplify.h"
 #include "target/gpu/async_copies.h"
 #include "target/gpu/end_threads.h"
@@ -33,6 +34,11 @@ static const chip::Gpu& smallest() {
 passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) { return gpu::tiles::tensorSchedule(smallest(), module); }
 
 Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string& target, std::string* vxt) {
+  for (ir::KernelOp phase : module.getOps<ir::KernelOp>())
+    if (phase->hasAttr(ir::kCooperativeAttr))
+      return base::Error{base::concat(ir::describeLocation(phase), ": `", phase.getSymName().str(),
+                                      "` is cooperative, but the threadgroups of a Metal dispatch need not run at the "
+                                      "same time")};
   artifact::Kernel kernel;
   kernel.target = target;
   mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());

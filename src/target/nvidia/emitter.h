@@ -103,6 +103,9 @@ private:
   Values words(Value* value);
   Value* fromWords(llvm::ArrayRef<Value*> words, llvm::Type* type);
 
+  // grid_barrier.cpp
+  void emitGridBarrier(vxt::GridBarrierOp op);
+
   // hopper.cpp
   bool emitHopper(mlir::Operation* op);
   Value* sharedAddress(mlir::Value pointer);

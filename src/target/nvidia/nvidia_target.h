@@ -2,6 +2,7 @@
 #pragma once
 
 #include "artifact/artifact.h"
+#include "artifact/cache.h"
 #include "passes/plan/rules.h"
 #include "target/nvidia/codegen.h"
 

@@ -232,6 +232,10 @@ bool Emitter::emitWarp(mlir::Operation* op) {
         convergent(ir_.CreateIntrinsic(in::nvvm_barrier0, {}, {}));
         return true;
       })
+      .Case([&](vxt::GridBarrierOp barrier) {
+        emitGridBarrier(barrier);
+        return true;
+      })
       .Case([&](vxt::WarpBarrierOp barrier) {
         convergent(ir_.CreateIntrinsic(in::nvvm_bar_warp_sync, {}, {warpMask(barrier.getMask())}));
         return true;

@@ -59,12 +59,17 @@ private:
   }
 
   void checkBuiltin(const Expr& expr, Control control) {
-    const bool isReduction = isBlockReduction(expr.builtin);
-    if ((expr.builtin == Builtin::SyncBlock || isReduction) && control.level != Level::Block)
+    const bool isReduction = isBlockReduction(expr.builtin), isOfGrid = expr.builtin == Builtin::SyncGrid;
+    if ((expr.builtin == Builtin::SyncBlock || isOfGrid || isReduction) && control.level != Level::Block)
       reportDivergence("E0450", expr, control,
                        base::concat("`", spelling(expr.builtin), isReduction ? "" : "()",
                                     "` is not reached by every thread of the block"),
                        "some threads of the block do not get here");
+    if (isOfGrid && !kernel_.kernel->cooperative)
+      sink_.error("E0477", expr.range, "`sync_grid()` waits for blocks that may not have started")
+          .primary("the blocks of this launch run in any order, some after others have ended")
+          .label(kernel_.nameRange, "this kernel's launch is not cooperative")
+          .help("say `@launch(cooperative)` on the kernel: all its blocks then run at the same time");
     if (isWarpOperation(expr.builtin) && control.level == Level::Lane)
       reportDivergence("E0451", expr, control,
                        "`" + std::string(spelling(expr.builtin)) + "` is not reached by every lane of the warp",
@@ -164,11 +169,12 @@ private:
         diagnostic.label(origin->range, "because of this per-thread value");
     }
     if (id == "E0450")
-      diagnostic.help(at.builtin == Builtin::SyncBlock
-                          ? "move `sync_block()` out of the conditional code so that all threads reach it, and keep "
-                            "only the work inside"
-                          : "let all threads take part, those that have nothing to add with a neutral value: "
-                            "`select(condition, value, 0)`");
+      diagnostic.help(isBlockReduction(at.builtin)
+                          ? "let all threads take part, those that have nothing to add with a neutral value: "
+                            "`select(condition, value, 0)`"
+                          : base::concat("move `", spelling(at.builtin),
+                                         "()` out of the conditional code so that all "
+                                         "threads reach it, and keep only the work inside"));
   }
 
   const Function& kernel_;

@@ -47,6 +47,8 @@ inline constexpr uint32_t kBeginsAsZeros = 1;
 inline constexpr uint32_t kAfterBarrier = 2;
 /// Step::index of the Tile or Store that gives a shared tensor the values of its declaration: a barrier follows.
 inline constexpr uint32_t kBeforeBarrier = 3;
+/// Step::index of a Barrier at which all blocks of the grid meet.
+inline constexpr uint32_t kOfGrid = 4;
 
 enum class LocalId : uint32_t {};
 inline constexpr LocalId kNoLocal{UINT32_MAX};
@@ -292,6 +294,9 @@ inline bool endsAtBarrier(const Step& step) {
   const bool fills = step.kind == StepKind::Tile || step.kind == StepKind::Store;
   return isBlockBarrier(step) || (fills && step.index == kBeforeBarrier);
 }
+
+/// All blocks of the grid wait for each other here.
+inline bool isGridBarrier(const Step& step) { return step.kind == StepKind::Barrier && step.index == kOfGrid; }
 
 /// What it takes to get to a block: a condition, a branch, a loop's list; and what that means for a variable that is not assigned on the way.
 struct Choice {

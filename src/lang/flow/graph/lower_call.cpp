@@ -90,6 +90,10 @@ Lowering::Operand Lowering::builtin(const Expr& expr) {
   };
   switch (expr.builtin) {
   case Builtin::SyncBlock: return effect(StepKind::Barrier);
+  case Builtin::SyncGrid:
+    if (isReachable())
+      b_.emit(StepKind::Barrier, &expr).index = kOfGrid;
+    return {};
   case Builtin::SyncWarp: return effect(StepKind::WarpBarrier);
   case Builtin::Print: return effect(StepKind::Print);
   case Builtin::Assert: return effect(StepKind::Assert);

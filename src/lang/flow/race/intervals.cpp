@@ -7,8 +7,8 @@ namespace {
 
 class IntervalFinder {
 public:
-  IntervalFinder(const Graph& graph, bool warps, const std::function<bool(LoopId)>& certainlyRuns)
-      : graph_(graph), warps_(warps), certainlyRuns_(certainlyRuns) {}
+  IntervalFinder(const Graph& graph, BarrierKind barriers, const std::function<bool(LoopId)>& certainlyRuns)
+      : graph_(graph), barriers_(barriers), certainlyRuns_(certainlyRuns) {}
 
   AccessInterval from(BlockId block, uint32_t step, StepId start) {
     AccessInterval interval;
@@ -28,7 +28,9 @@ public:
   }
 
   bool isBarrier(const Step& step) const {
-    return endsAtBarrier(step) || (warps_ && step.kind == StepKind::WarpBarrier);
+    if (barriers_ == BarrierKind::OfGrids)
+      return isGridBarrier(step);
+    return endsAtBarrier(step) || (barriers_ == BarrierKind::OfBlocksAndWarps && step.kind == StepKind::WarpBarrier);
   }
 
 private:
@@ -97,7 +99,7 @@ private:
   }
 
   const Graph& graph_;
-  bool warps_;
+  BarrierKind barriers_;
   const std::function<bool(LoopId)>& certainlyRuns_;
   BlockId origin_{0};
   std::set<std::pair<BlockId, Reach>> seen_, pending_;
@@ -106,9 +108,9 @@ private:
 
 }  // namespace
 
-std::vector<AccessInterval> findIntervals(const Graph& graph, bool warps,
+std::vector<AccessInterval> findIntervals(const Graph& graph, BarrierKind barriers,
                                           const std::function<bool(LoopId)>& certainlyRuns) {
-  IntervalFinder finder(graph, warps, certainlyRuns);
+  IntervalFinder finder(graph, barriers, certainlyRuns);
   std::vector<AccessInterval> intervals;
   intervals.push_back(finder.from(BlockId{0}, indexOf(graph[BlockId{0}].begin), kNoStep));
   for (uint32_t b = 0; b < graph.blocks.size(); ++b)

@@ -27,8 +27,11 @@ struct AccessInterval {
   std::vector<std::pair<StepId, Reach>> steps;
 };
 
-/// `warps`: barriers of warps end an interval and start one, too. `certainlyRuns`: a loop is never left before its first iteration.
-std::vector<AccessInterval> findIntervals(const Graph& graph, bool warps,
+/// Which barriers end an interval and start one.
+enum class BarrierKind : uint8_t { OfBlocks, OfBlocksAndWarps, OfGrids };
+
+/// `certainlyRuns`: a loop is never left before its first iteration.
+std::vector<AccessInterval> findIntervals(const Graph& graph, BarrierKind barriers,
                                           const std::function<bool(LoopId)>& certainlyRuns);
 
 }  // namespace vortex::lang::flow

@@ -194,19 +194,19 @@ ValueId Pair::shared(ValueId leaf, const Reach& reach) {
 
 ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop) {
   const Graph& graph = view_.graph;
-  bool isOne = view_.uniformity.ofValue(leaf) == Level::Block && interval_;
+  bool isShared = isOne(leaf) && interval_;
   const StepId step = graph.definition(leaf);
   if (step == kNoStep && view_.nodes[leaf].kind == NodeKind::Unknown)
-    isOne = false;  // counts the iterations of a loop, which are the side's own
-  if (isOne && step != kNoStep)
+    isShared = false;  // counts the iterations of a loop, which are the side's own
+  if (isShared && step != kNoStep)
     for (const Access& access : graph.accessesOf(graph[step])) {
       const Place& place = graph[access.place];
-      isOne &= !place.isUnknown() && place.root != kNoLocal && !view_.writtenRoots[indexOf(place.root)];
+      isShared &= !place.isUnknown() && place.root != kNoLocal && !view_.writtenRoots[indexOf(place.root)];
     }
   const Instance instance = instanceOf(env, loop);
-  const ValueId made = !isOne || instance == Instance::Own ? fresh(view_.nodes.type(leaf), leaf)
-                       : instance == Instance::Same        ? shared(leaf, {})
-                                                           : shared(leaf, env.reach);
+  const ValueId made = !isShared || instance == Instance::Own ? fresh(view_.nodes.type(leaf), leaf)
+                       : instance == Instance::Same           ? shared(leaf, {})
+                                                              : shared(leaf, env.reach);
   if (made != leaf) {
     NodeTable& nodes = view_.nodes;
     const MachineType type = nodes.type(leaf);
@@ -307,7 +307,7 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
   const bool isHeader = loop != kNoLoop && graph[loop].header == block;
   const Instance instance = instanceOf(env, loop);
   const bool isCounter = isHeader && graph[loop].counter && nodes.resolved(graph[loop].counter->phi) == phi;
-  const bool isBlock = view_.uniformity.ofValue(phi) == Level::Block;
+  const bool isBlock = isOne(phi);
   if (isHeader && (instance == Instance::First || (instance == Instance::Next && isBlock)))
     if (const ValueId made = cloneCarried(env, phi, instance == Instance::Next, depth); made != kNoValue)
       return made;
@@ -352,7 +352,7 @@ void Pair::addExits(const Reach& reach, StepId step) {
       next.reach.passed = loop;
       next.at = left.header;
       const bool staysIfTrue = graph.isInside(sides[0], loop);
-      if (staysIfTrue != graph.isInside(sides[1], loop) && view_.uniformity.ofValue(branch.value) == Level::Block)
+      if (staysIfTrue != graph.isInside(sides[1], loop) && isOne(branch.value))
         assume(clone(next, branch.value), !staysIfTrue);
     }
     if (isLast)

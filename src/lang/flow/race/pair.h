@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "lang/flow/check/block_differences.h"
 #include "lang/flow/check/surroundings.h"
 #include "lang/flow/check/uniform.h"
 #include "lang/flow/race/intervals.h"
@@ -23,6 +24,7 @@ struct KernelView {
   BlockShape shape;
   const std::vector<bool>& writtenRoots;  ///< by local: some step writes it
   BlockShape grid;
+  const BlockDifferences* differences = nullptr;  ///< in kernels with barriers of the grid
 };
 
 enum class Scope : uint8_t { Block, SameWarp, OtherWarps, Grid };
@@ -90,6 +92,11 @@ private:
   void assumeInRange(Env& env, const Counter& counter, ValueId value, unsigned depth);
   ValueId fresh(MachineType type, ValueId origin);
   ValueId shared(ValueId leaf, const Reach& reach);
+  /// Both sides agree on it in one iteration.
+  bool isOne(ValueId value) const {
+    return view_.uniformity.ofValue(value) == Level::Block &&
+           (scope_ != Scope::Grid || (view_.differences && !view_.differences->isDifferent(value)));
+  }
   ValueId blockDim(uint32_t axis);
   enum class Instance : uint8_t {
     Same,   ///< the iteration that the start of the interval is in

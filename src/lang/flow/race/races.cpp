@@ -38,11 +38,16 @@ public:
 
   RaceReport run() {
     const bool hasWarpBarriers = hasStep(StepKind::WarpBarrier);
-    intervals_ = intervals(false);
+    intervals_ = intervals(BarrierKind::OfBlocks);
     if (hasWarpBarriers)
-      askIntervals(intervals(true), Scope::SameWarp);
+      askIntervals(intervals(BarrierKind::OfBlocksAndWarps), Scope::SameWarp);
     askIntervals(intervals_, hasWarpBarriers ? Scope::OtherWarps : Scope::Block);
-    askGrid();
+    if (hasGridBarriers()) {
+      differences_.emplace(graph_, structure_);
+      askIntervals(intervals(BarrierKind::OfGrids), Scope::Grid);
+    } else {
+      askGrid();
+    }
     walkUndecided();
     for (const auto& [steps, verdict] : report_.pairs)
       ++report_.counts[verdict.decider];
@@ -67,8 +72,15 @@ private:
     return false;
   }
 
-  std::vector<AccessInterval> intervals(bool warps) {
-    return findIntervals(graph_, warps, [&](LoopId loop) { return certainlyRuns(loop); });
+  bool hasGridBarriers() const {
+    for (uint32_t s = 0; s < graph_.stepCount(); ++s)
+      if (isGridBarrier(graph_[StepId{s}]))
+        return true;
+    return false;
+  }
+
+  std::vector<AccessInterval> intervals(BarrierKind barriers) {
+    return findIntervals(graph_, barriers, [&](LoopId loop) { return certainlyRuns(loop); });
   }
 
   /// The header's condition holds for what the loop is entered with.
@@ -127,14 +139,14 @@ private:
   }
 
   void askIntervals(const std::vector<AccessInterval>& intervals, Scope scope) {
-    KernelView view{graph_, launch_, graph_.values, values_, structure_, uniformity_, shape_, written_, shapes_.grid};
+    KernelView view{graph_,      launch_, graph_.values, values_,      structure_,
+                    uniformity_, shape_,  written_,      shapes_.grid, differences_ ? &*differences_ : nullptr};
     for (const AccessInterval& interval : intervals) {
       std::map<uint32_t, std::vector<Candidate>> byRoot;
       for (const auto& [step, reach] : interval.steps)
         add(step, reach, byRoot);
       Pair pair(view, scope, &interval);
-      for (const auto& [root, candidates] : byRoot)
-        askRoot(pair, candidates, false);
+      askRoots(pair, byRoot);
     }
   }
 
@@ -143,11 +155,17 @@ private:
     for (uint32_t s = 0; s < graph_.stepCount(); ++s)
       if (graph_[StepId{s}].accessCount > 0)
         add(StepId{s}, {}, byRoot);
-    KernelView view{graph_, launch_, graph_.values, values_, structure_, uniformity_, shape_, written_, shapes_.grid};
+    KernelView view{graph_,      launch_, graph_.values, values_,      structure_,
+                    uniformity_, shape_,  written_,      shapes_.grid, differences_ ? &*differences_ : nullptr};
     Pair pair(view, Scope::Grid, nullptr);
+    askRoots(pair, byRoot);
+  }
+
+  void askRoots(Pair& pair, const std::map<uint32_t, std::vector<Candidate>>& byRoot) {
+    const bool acrossBlocks = pair.scope() == Scope::Grid;
     for (const auto& [root, candidates] : byRoot)
-      if (graph_[candidates.front().access.place].storage != Storage::Shared)
-        askRoot(pair, candidates, true);
+      if (!acrossBlocks || graph_[candidates.front().access.place].storage != Storage::Shared)
+        askRoot(pair, candidates, acrossBlocks);
   }
 
   /// Accesses that a pair sees as one: `x[i] += …` written twice in a row is two loads and two stores.
@@ -375,6 +393,7 @@ private:
   const LaunchShapes& shapes_;
   BlockShape shape_;
   Uniformity uniformity_;
+  std::optional<BlockDifferences> differences_;  ///< in kernels with barriers of the grid
   LaunchFacts launch_;
   Values values_;
   std::vector<bool> written_;

@@ -91,6 +91,8 @@ void reportMeeting(const Graph& graph, const Finding& finding, bool isError, dia
   labelFurther(graph, finding, builder);
   if (meeting.acrossBlocks && graph[first].kind == StepKind::Atomic && graph[second].kind == StepKind::Atomic)
     builder.help("atomic operations of scope `.block` are atomic for the threads of one block only: write `.device`");
+  else if (meeting.acrossBlocks && graph.function->kernel->cooperative)
+    builder.help("separate the accesses by `sync_grid()`, let each thread write elements of its own, or use an atomic");
   else if (meeting.acrossBlocks)
     builder.help("blocks run in any order: let each write elements of its own, use an atomic, or launch twice");
   else

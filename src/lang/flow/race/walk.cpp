@@ -27,8 +27,7 @@ struct ElementHash {
     return hash ^ (hash >> 32);
   }
 };
-constexpr int64_t kAnyEpoch = -1;
-/// By element and epoch.
+/// By element and epoch; of threads of different blocks by barriers of the grid, as negative numbers.
 using TouchMap = std::unordered_map<std::vector<int64_t>, std::vector<Touch>, ElementHash>;
 
 bool startsWith(const std::vector<uint32_t>& longer, const std::vector<uint32_t>& shorter) {
@@ -66,7 +65,7 @@ private:
     evaluate_.start(axes(linearBlock, launch_.grid), axes(linear, launch_.block));
     linear_ = linear;
     linearBlock_ = linearBlock;
-    epoch_ = warpEpoch_ = 0;
+    epoch_ = warpEpoch_ = gridEpoch_ = 0;
     BlockId at{0};
     while (budget_ > 0) {
       const std::optional<size_t> next = walkBlock(at);
@@ -109,6 +108,7 @@ private:
           touch(step, access);
       if (endsAtBarrier(step))
         ++epoch_;
+      gridEpoch_ += isGridBarrier(step);
       switch (step.kind) {
       case StepKind::WarpBarrier: ++warpEpoch_; break;
       case StepKind::Item: item(step, id); break;
@@ -270,7 +270,7 @@ private:
     return true;
   }
 
-  /// `epoch`: the part of the key for it. Threads of one block meet between two barriers only, so that they are looked up by it.
+  /// `epoch`: the part of the key for it. Threads meet between two barriers only, so that they are looked up by it.
   void expand(const std::vector<Window>& windows, std::vector<int64_t>& key, size_t epoch, const Touch& touch) {
     const size_t first = key.size();
     int64_t count = 1;
@@ -289,7 +289,7 @@ private:
       }
       key[epoch] = touch.epoch;
       record(touchedInBlock_[key], key, first, touch);
-      key[epoch] = kAnyEpoch;
+      key[epoch] = -1 - int64_t(gridEpoch_);
       if (!touch.isShared && loop_ == kNoLoop)
         record(touched_[key], key, first, touch);
     }
@@ -389,7 +389,7 @@ private:
   std::vector<int64_t> key_;  // of the access at hand, as are its windows: kept for their memory
   std::vector<Window> windows_;
   int64_t linear_ = 0, linearBlock_ = 0;
-  uint32_t epoch_ = 0, warpEpoch_ = 0;
+  uint32_t epoch_ = 0, warpEpoch_ = 0, gridEpoch_ = 0;
 };
 
 }  // namespace

@@ -56,6 +56,7 @@ constexpr BuiltinRow kRows[] = {
      checkMaskUpperTriangle},
 
     {"sync_block", Builtin::SyncBlock, kKernelOnly, kNoMethod, "", checkBarrier},
+    {"sync_grid", Builtin::SyncGrid, kKernelOnly, kNoMethod, "", checkBarrier},
     {"sync_warp", Builtin::SyncWarp, kKernelOnly, kNoMethod, "", checkBarrier},
     {"stage", Builtin::Stage, kKernelOnly, kNoMethod, "view", checkStage},
     {"async_stage", Builtin::AsyncStage, kKernelOnly, kNoMethod, "view, buffer", checkAsyncStage},

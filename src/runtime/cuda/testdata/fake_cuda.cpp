@@ -63,12 +63,15 @@ struct Config {
 };
 constexpr int kClusterAttribute = 4;
 constexpr unsigned kMostClusterBlocks = 8;
+constexpr int kCooperativeAttribute = 2;
 
 /// Blocks of the cluster; 0: a shape that the launch cannot have.
 unsigned clusterBlocks(const Config& config) {
   unsigned blocks = 1;
   for (unsigned i = 0; i < config.attributeCount; ++i) {
     const Attribute& attribute = config.attributes[i];
+    if (attribute.id == kCooperativeAttribute)
+      continue;
     if (attribute.id != kClusterAttribute)
       return 0;
     for (int axis = 0; axis < 3; ++axis) {
@@ -120,10 +123,15 @@ int cuDriverGetVersion(int* version) {
   return kSuccess;
 }
 int cuGetErrorName(int code, const char** name) {
-  static const std::map<int, const char*> names = {
-      {1, "CUDA_ERROR_INVALID_VALUE"}, {2, "CUDA_ERROR_OUT_OF_MEMORY"},     {3, "CUDA_ERROR_NOT_INITIALIZED"},
-      {100, "CUDA_ERROR_NO_DEVICE"},   {201, "CUDA_ERROR_INVALID_CONTEXT"}, {912, "CUDA_ERROR_INVALID_CLUSTER_SIZE"},
-      {218, "CUDA_ERROR_INVALID_PTX"}, {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}};
+  static const std::map<int, const char*> names = {{1, "CUDA_ERROR_INVALID_VALUE"},
+                                                   {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                   {3, "CUDA_ERROR_NOT_INITIALIZED"},
+                                                   {100, "CUDA_ERROR_NO_DEVICE"},
+                                                   {201, "CUDA_ERROR_INVALID_CONTEXT"},
+                                                   {912, "CUDA_ERROR_INVALID_CLUSTER_SIZE"},
+                                                   {720, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"},
+                                                   {218, "CUDA_ERROR_INVALID_PTX"},
+                                                   {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}};
   const auto found = names.find(code);
   *name = found == names.end() ? "CUDA_ERROR_OTHER" : found->second;
   return kSuccess;
@@ -512,6 +520,13 @@ int cuFuncSetAttribute(Function* function, int attribute, int value) {
     function->dynamicShared = static_cast<unsigned>(value);
   return kSuccess;
 }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* count, Function* function, int, size_t sharedBytes) {
+  CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor);
+  if (sharedBytes > function->dynamicShared)
+    return kInvalidValue;
+  *count = fake_cuda::kBlocksPerCore;
+  return kSuccess;
+}
 int cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned, unsigned, unsigned,
                    unsigned sharedBytes, Stream* stream, void** parameters, void**) {
   CALL_IN(cuLaunchKernel, stream);
@@ -527,6 +542,10 @@ int cuLaunchKernelEx(const Config* config, Function* function, void** parameters
     return kInvalidClusterSize;
   if (blocks > setting("cores"))
     return kOutOfResources;
+  const bool isCooperative = config->attributeCount > 0 && config->attributes[0].id == kCooperativeAttribute;
+  if (isCooperative && uint64_t{config->grid[0]} * config->grid[1] * config->grid[2] >
+                           uint64_t{kBlocksPerCore} * static_cast<uint64_t>(setting("cores")))
+    return kCooperativeTooLarge;
   return queueBlocks(*function, config->grid, config->sharedBytes, *stream, parameters);
 }
 int cuOccupancyMaxActiveClusters(int* count, Function* function, const Config* config) {

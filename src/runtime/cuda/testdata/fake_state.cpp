@@ -262,7 +262,7 @@ void runBlocks(const std::string& name, const std::vector<uint64_t>& parameter, 
   std::fill_n(block.block, 3, 1);
   block.scratch = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
   block.print = printInto;
-  block.printContext = report;
+  block.context = report;
   for (block.id[2] = 0; block.id[2] < grid[2]; ++block.id[2])
     for (block.id[1] = 0; block.id[1] < grid[1]; ++block.id[1])
       for (block.id[0] = 0; block.id[0] < grid[0]; ++block.id[0])

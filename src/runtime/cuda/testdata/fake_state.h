@@ -33,10 +33,14 @@ enum Code : int {
   kIllegalAddress = 700,
   kOutOfResources = 701,
   kNotSupported = 801,
+  kCooperativeTooLarge = 720,
   kInvalidClusterSize = 912,
   kCaptureUnsupported = 900,
   kGraphUpdateFailed = 910,
 };
+
+/// Blocks of any size.
+inline constexpr int kBlocksPerCore = 2;
 
 struct Context {
   uint64_t generation;

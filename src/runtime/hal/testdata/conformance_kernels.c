@@ -7,7 +7,8 @@ struct Block {
   uint32_t worker;
   void *scratch;
   void (*print)(void *context, uint32_t fault, const uint64_t *values, uint32_t count);
-  void *printContext;
+  uint32_t (*meet)(void *context);
+  void *context;
 };
 
 static float asFloat(uint64_t slot) {
@@ -111,7 +112,7 @@ uint32_t talk(const uint64_t *slots, const struct Block *block) {
   (void)slots;
   const uint64_t values[2] = {block->id[0], 2 * (uint64_t)block->id[0]};
   if (block->print)
-    block->print(block->printContext, 1, values, 2);
+    block->print(block->context, 1, values, 2);
   return 0;
 }
 

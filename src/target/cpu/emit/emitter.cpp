@@ -18,7 +18,8 @@ using llvm::Value;
 
 static_assert(offsetof(artifact::CpuBlock, grid) == 12 && offsetof(artifact::CpuBlock, block) == 24);
 static constexpr uint64_t kPrintOffset = offsetof(artifact::CpuBlock, print);
-static constexpr uint64_t kPrintContextOffset = offsetof(artifact::CpuBlock, printContext);
+static constexpr uint64_t kMeetOffset = offsetof(artifact::CpuBlock, meet);
+static constexpr uint64_t kContextOffset = offsetof(artifact::CpuBlock, context);
 
 Emitter::Emitter(ModuleState& state, ir::KernelOp& kernel, llvm::Function* function, bool unitStrides)
     : ir(state.module.getContext()), state(state), kernel(kernel), function(function), features(state.target.vector),
@@ -173,7 +174,11 @@ void Emitter::emitOp(mlir::Operation* op) {
       .Case([&](ir::BlockIdOp id) { setScalar(id, blockId[unsigned(id.getAxis())]); })
       .Case([&](ir::GridDimOp dim) { setScalar(dim, gridDim[unsigned(dim.getAxis())]); })
       .Case([&](ir::BlockDimOp dim) { setScalar(dim, blockDim[unsigned(dim.getAxis())]); })
-      .Case([&](ir::BarrierOp) { tiles->flushReads(nullptr); })  // regions already run to completion one after another
+      .Case([&](ir::BarrierOp barrier) {
+        tiles->flushReads(nullptr);
+        if (barrier.getGrid())  // regions already run to completion one after another
+          emitMeeting();
+      })
       .Case<ir::AssertOp, ir::PrintOp>([&](auto) { emitDebug(op); })
       .Default([&](mlir::Operation* other) { fail(other, "this operation"); });
 }
@@ -193,10 +198,14 @@ uint32_t Emitter::addFault(mlir::Operation* op, llvm::StringRef id, llvm::String
 }
 
 void Emitter::returnFaultIf(Value* condition, uint32_t fault, llvm::function_ref<void()> before) {
+  returnIf(condition, 1 + fault, before);
+}
+
+void Emitter::returnIf(Value* condition, uint32_t code, llvm::function_ref<void()> before) {
   emitIf(ir, condition, [&] {
     if (before)
       before();
-    ir.CreateRet(ir.getInt32(1 + fault));
+    ir.CreateRet(ir.getInt32(code));
     ir.SetInsertPoint(llvm::BasicBlock::Create(context(), "unreachable", function));
   });
 }
@@ -220,19 +229,25 @@ Value* Emitter::printBits(mlir::Type type, Value* value, bool isUnsignedValue) {
   return extendsZero ? ir.CreateZExt(value, wide(ir.getInt64Ty())) : ir.CreateSExt(value, wide(ir.getInt64Ty()));
 }
 
+Value* Emitter::blockPointer(uint64_t offset) {
+  return ir.CreateLoad(ir.getPtrTy(), ir.CreateConstGEP1_64(ir.getInt8Ty(), blockArgument(), offset));
+}
+
+void Emitter::emitMeeting() {
+  auto* type = llvm::FunctionType::get(ir.getInt32Ty(), {ir.getPtrTy()}, false);
+  Value* code = ir.CreateCall(type, blockPointer(kMeetOffset), {blockPointer(kContextOffset)});
+  returnIf(ir.CreateIsNotNull(code), 0);
+}
+
 void Emitter::emitPrint(uint32_t fault, llvm::ArrayRef<Value*> bits) {
   llvm::Type* pointer = ir.getPtrTy();
-  auto blockPointer = [&](uint64_t offset) {
-    return ir.CreateLoad(pointer, ir.CreateConstGEP1_64(ir.getInt8Ty(), blockArgument(), offset));
-  };
   Value* print = blockPointer(kPrintOffset);
   emitIf(ir, ir.CreateIsNotNull(print), [&] {
     llvm::AllocaInst* values = entryAlloca(ir, llvm::ArrayType::get(ir.getInt64Ty(), std::max<size_t>(bits.size(), 1)));
     for (auto [i, value] : llvm::enumerate(bits))
       ir.CreateStore(value, ir.CreateConstGEP1_64(ir.getInt64Ty(), values, i));
     auto* type = llvm::FunctionType::get(ir.getVoidTy(), {pointer, ir.getInt32Ty(), pointer, ir.getInt32Ty()}, false);
-    ir.CreateCall(type, print,
-                  {blockPointer(kPrintContextOffset), ir.getInt32(fault), values, ir.getInt32(bits.size())});
+    ir.CreateCall(type, print, {blockPointer(kContextOffset), ir.getInt32(fault), values, ir.getInt32(bits.size())});
   });
 }
 

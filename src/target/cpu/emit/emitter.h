@@ -100,6 +100,10 @@ public:
   uint32_t addFault(mlir::Operation* op, llvm::StringRef id, llvm::StringRef message);
   /// Ends the block's function with this fault where `condition` (i1) holds, after what `before` emits.
   void returnFaultIf(llvm::Value* condition, uint32_t fault, llvm::function_ref<void()> before = {});
+  /// The same with what the function returns.
+  void returnIf(llvm::Value* condition, uint32_t code, llvm::function_ref<void()> before = {});
+  /// CpuBlock::meet; the block ends where another one has failed.
+  void emitMeeting();
   /// The entry that describes the values of a vx.print or vx.assert.
   uint32_t addValues(mlir::Operation* op, llvm::StringRef text, mlir::ValueRange values,
                      llvm::ArrayRef<bool> isUnsigned);
@@ -114,6 +118,7 @@ public:
   /// Address that is always readable: `pointer` where `condition`, else 16 bytes of zeros. For branch-free guarded scalar loads.
   llvm::Value* pointerOrZeros(llvm::Value* condition, llvm::Value* pointer);
 
+  llvm::Value* blockPointer(uint64_t offset);  ///< a pointer of CpuBlock
   llvm::Value* slotsArgument() const { return function->getArg(0); }
   llvm::Value* blockArgument() const { return function->getArg(1); }
   llvm::Value* blockId[3] = {};

@@ -98,13 +98,12 @@ static void launchAttribute(BodyState& body, const syn::Attribute& attribute) {
   KernelSpec& spec = *body.function->kernel;
   for (const syn::Arg& arg : attribute.args) {
     const bool isGrid = arg.name.text == "grid", isBlock = arg.name.text == "block";
-    if (arg.name.text == "cooperative" ||
-        (!arg.name.isPresent() && body.session.sources.text(arg.range) == "cooperative")) {
-      notYet(body, arg.range, "a cooperative launch");
+    if (!arg.name.isPresent() && body.session.sources.text(arg.range) == "cooperative") {
+      spec.cooperative = true;
       continue;
     }
     if (!isGrid && !isBlock) {
-      error(body, "E0208", arg.range, "`@launch` takes `grid = …` and `block = …`");
+      error(body, "E0208", arg.range, "`@launch` takes `grid = …`, `block = …` and `cooperative`");
       continue;
     }
     std::vector<Expr*>& target = isGrid ? spec.grid : spec.block;

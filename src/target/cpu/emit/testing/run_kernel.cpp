@@ -132,7 +132,7 @@ uint32_t TestKernel::run(const std::vector<Arg>& args, unsigned seed) {
     sizes.restart();
     sizes.advance(own);
     PhaseRun phase(kernel_.phases[i], loaded_->entries[i], sizes);
-    phase.block.printContext = this;
+    phase.block.context = this;
     phase.block.print = [](void* context, uint32_t fault, const uint64_t* values, uint32_t count) {
       static_cast<TestKernel*>(context)->prints_.push_back({fault, {values, values + count}});
     };
