@@ -108,11 +108,13 @@ private:
     Counter counter;
     SlotId slot = 0;  ///< of the phi
     std::optional<PlaceId> array;
-    LocalId held = kNoLocal;  ///< functions as written: holds what the list lends or holds
+    std::vector<ValueId> elements;  ///< of a short list of integers
+    LocalId held = kNoLocal;        ///< functions as written: holds what the list lends or holds
     bool ownsElements = true;
   };
   void loop(const Expr& expr, const Holder* into);
   void forLoop(const Expr& expr);
+  ValueId chosen(std::span<const ValueId> elements, ValueId position);
   void loopBody(const Expr& expr, OpenLoop& open, Label& broke, const Holder* into, const Trips* trips);
   void bindLoopVariables(const Expr& expr, OpenLoop& open, const Trips& trips);
   void bindLoopVariable(const Holder& holder, const Operand& element, const Expr& loop);

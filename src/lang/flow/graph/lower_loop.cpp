@@ -292,6 +292,25 @@ ValueId Lowering::isWithin(const Counter& counter) {
   return isConstant ? both(counter.end, counter.value, counter.begin, Op::Lt, Op::Le) : kNoValue;
 }
 
+/// A few integers that are written where they are walked: `for i in [t, t + 64]`.
+static bool isShortList(const Expr& list) {
+  constexpr size_t kMostChosen = 8;
+  const Type element = list.kind == ExprKind::MakeArray ? stripRef(stripRef(list.type)->elem) : nullptr;
+  return element && element->kind == TypeKind::Scalar && !isFloat(element->scalar) && !list.args.empty() &&
+         list.args.size() <= kMostChosen && stripRef(list.type)->kind == TypeKind::Array;
+}
+
+ValueId Lowering::chosen(std::span<const ValueId> elements, ValueId position) {
+  NodeTable& table = values();
+  ValueId out = elements.back();
+  for (size_t i = elements.size() - 1; i-- > 0;) {
+    const ValueId isThis =
+        table.op(Op::Eq, kBool, position, table.constant(table.type(position), static_cast<__int128>(i)));
+    out = table.op(Op::Select, table.type(out), isThis, elements[i], out);
+  }
+  return out;
+}
+
 void Lowering::forLoop(const Expr& expr) {
   const auto [list, body, variable, position] = asFor(expr);
   const Type type = stripRef(list.type);
@@ -304,6 +323,12 @@ void Lowering::forLoop(const Expr& expr) {
     trips.counter.list = &list;
   } else if (type->kind == TypeKind::Range) {
     trips = rangeTrips(list);
+  } else if (isShortList(list)) {
+    trips = positionTrips(list.args.size());
+    for (const Expr* element : list.args)
+      trips.elements.push_back(scalar(*element));
+    trips.counter.kind = Counter::Kind::Array;
+    trips.counter.list = &list;
   } else {
     const PlaceId array = materialised(list, placeOfBase(list));
     const bool isSized = type->kind == TypeKind::Array;
@@ -333,7 +358,9 @@ void Lowering::forLoop(const Expr& expr) {
   b_.branch(goesOn, inside, exit, &list);
   b_.start(inside);
   counter.value = counter.phi;
-  if (counter.kind == Counter::Kind::List)
+  if (!trips.elements.empty())
+    counter.value = chosen(trips.elements, counter.phi);
+  else if (counter.kind == Counter::Kind::List)
     counter.value = listValue(list, counter.phi, machineType(variable->type));
   else if (counter.kind == Counter::Kind::Range && counter.isPosition)
     counter.value = values().op(Op::Add, machineType(variable->type), counter.begin,

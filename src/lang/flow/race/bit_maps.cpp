@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 
 namespace vortex::lang::flow {
 namespace {
 
-constexpr size_t kMostBitLeaves = 4;
+constexpr size_t kMostBitLeaves = 6;
 constexpr unsigned kMostBitVisits = 1000;
 constexpr unsigned kMostBitDepth = 40;
 
@@ -30,7 +32,7 @@ bool isZero(const Row& row) {
 
 class BitMap {
 public:
-  explicit BitMap(NodeTable& nodes) : nodes_(nodes) {}
+  BitMap(NodeTable& nodes, const BitBounds& below) : nodes_(nodes), below_(below) {}
 
   std::vector<Leaf> leaves;
   bool isMixed = false;  ///< something but the leaves themselves
@@ -41,6 +43,13 @@ public:
     second = nodes_.resolved(second);
     if (first == second)
       return Rows{};  // the same number on both sides: no difference
+    const auto known = rows_.find({first, second, wanted});
+    return known != rows_.end() ? known->second
+                                : rows_[{first, second, wanted}] = computed(first, second, wanted, depth);
+  }
+
+private:
+  std::optional<Rows> computed(ValueId first, ValueId second, uint64_t wanted, unsigned depth) {
     const Node &a = nodes_[first], &b = nodes_[second];
     if (!(a.type == b.type) || depth > kMostBitDepth || ++visits_ > kMostBitVisits)
       return std::nullopt;
@@ -52,7 +61,6 @@ public:
     return leaf(first, second, a.type.width);
   }
 
-private:
   std::optional<Rows> leaf(ValueId first, ValueId second, unsigned width) {
     const Leaf made{first, second};
     auto found = std::find(leaves.begin(), leaves.end(), made);
@@ -111,6 +119,7 @@ private:
       if (y)
         return masked(sum(node, *x, *y), wanted);
       leaves = before;
+      rows_.clear();  // numbers of leaves are given anew
     }
     return std::nullopt;
   }
@@ -196,6 +205,8 @@ private:
     const uint64_t all = node.type.width == 64 ? ~uint64_t(0) : (uint64_t(1) << node.type.width) - 1;
     if (node.kind == NodeKind::Constant)
       return static_cast<uint64_t>(node.constant()) & all;
+    if (const auto below = below_.find(value); below != below_.end() && !node.type.isSigned)
+      return upTo(static_cast<uint64_t>(std::max<__int128>(below->second, 1) - 1)) & all;
     if (depth > kMostBitDepth || node.type.isSigned)
       return all;
     if (node.kind == NodeKind::Convert)
@@ -222,7 +233,9 @@ private:
   }
 
   NodeTable& nodes_;
+  const BitBounds& below_;
   std::unordered_map<uint32_t, uint64_t> set_;  ///< by value: mayBeSet
+  std::map<std::tuple<ValueId, ValueId, uint64_t>, std::optional<Rows>> rows_;
   unsigned visits_ = 0;
 };
 
@@ -255,9 +268,9 @@ bool isInjective(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::vector<std::pair<ValueId, ValueId>> equalByBits(NodeTable& nodes,
-                                                     std::span<const std::pair<ValueId, ValueId>> equal) {
-  BitMap map(nodes);
+std::vector<std::pair<ValueId, ValueId>>
+equalByBits(NodeTable& nodes, std::span<const std::pair<ValueId, ValueId>> equal, const BitBounds& below) {
+  BitMap map(nodes, below);
   std::vector<Row> rows;
   for (const auto& [first, second] : equal) {
     const auto made = map.of(first, second);

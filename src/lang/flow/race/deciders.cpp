@@ -7,19 +7,15 @@
 namespace vortex::lang::flow {
 namespace {
 
-constexpr unsigned kMostCasesOfPair = 96;
+constexpr unsigned kMostCasesOfPair = 96, kMostChoiceDepth = 4;
 constexpr uint64_t kMostProofSteps = 30'000;  ///< of one pair
+constexpr size_t kMostAssumptions = 512;      ///< that are remembered from pair to pair
 
 /// Splits on how the positions of the two threads are ordered until a subscript differs in every case.
 class Digits {
 public:
-  Digits(Pair& pair, uint64_t limit, unsigned cases, const LaunchFacts& launch)
-      : pair_(pair), limit_(limit),
-        values_(pair.nodes(), surroundingsOf(pair.view().graph, pair.view().structure, pair.nodes()), launch) {
-    budget_ = cases;
-    for (const auto& [leaf, polynomial] : pair.definitions())
-      values_.define(leaf, polynomial);
-  }
+  Digits(Pair& pair, uint64_t limit, unsigned cases, Values& values)
+      : pair_(pair), values_(values), begun_(values.proofSteps()), limit_(begun_ + limit), budget_(cases) {}
 
   bool run(const std::vector<Condition>& others = {}) {
     std::vector<Condition> conditions = others;
@@ -31,7 +27,7 @@ public:
 
   bool wasSplit = false;
   unsigned casesLeft() const { return budget_; }
-  uint64_t steps() const { return values_.proofSteps(); }
+  uint64_t steps() const { return values_.proofSteps() - begun_; }
 
 private:
   /// `isStrict`: the last condition of the point says which of two positions is smaller.
@@ -52,8 +48,13 @@ private:
     if (values_.proofSteps() > limit_ || budget_ == 0)
       return false;
     --budget_;
+    if (isLast && isSameThread_ && !pair_.mayBeSame())
+      return true;
+    if (isLast || isStrict)
+      if (const ValueId condition = undecidedChoice(point); condition != kNoValue)
+        return with(point, condition, axis, isStrict) && with(point, condition, axis, isStrict, false);
     if (isLast)
-      return isSameThread_ && !pair_.mayBeSame();
+      return false;
     const ValueId a = pair_.axes()[axis].first, b = pair_.axes()[axis].second;
     NodeTable& nodes = pair_.nodes();
     const bool wasSame = isSameThread_;
@@ -165,13 +166,39 @@ private:
            values_.less(pair_.nodes().constant(kUsize, 0), coordinate.divisor, point) == Truth::Yes;
   }
 
-  bool with(PointId point, ValueId condition, size_t axis, bool isStrict) {
-    return run(axis, values_.assume(point, {{condition, true}}), isStrict);
+  bool with(PointId point, ValueId condition, size_t axis, bool isStrict, bool holds = true) {
+    return run(axis, values_.assume(point, {{condition, holds}}), isStrict);
+  }
+
+  /// What decides between two numbers in the subscripts: `if i % 2 == 0 { i + 1 } else { i - 1 }`.
+  ValueId undecidedChoice(PointId point) {
+    for (const Polynomial& difference : differences(point))
+      for (const auto& [monomial, coefficient] : difference.terms())
+        for (ValueId leaf : monomial) {
+          const ValueId condition = choiceIn(leaf);
+          if (condition != kNoValue && !values_.integer(condition, point).asConstant())
+            return condition;
+        }
+    return kNoValue;
+  }
+
+  /// Of a selection among the operands that are one themselves.
+  ValueId choiceIn(ValueId value, unsigned depth = 0) const {
+    const NodeTable& nodes = pair_.view().nodes;
+    const Node& node = nodes[value];
+    if (depth > kMostChoiceDepth || (node.kind != NodeKind::Op && node.kind != NodeKind::Convert))
+      return kNoValue;
+    if (node.kind == NodeKind::Op && node.op == Op::Select)
+      return nodes.operand(value, 0);
+    for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
+      if (const ValueId found = choiceIn(nodes.operand(value, i), depth + 1); found != kNoValue)
+        return found;
+    return kNoValue;
   }
 
   Pair& pair_;
-  uint64_t limit_;
-  Values values_;
+  Values& values_;
+  uint64_t begun_, limit_;    ///< of proof steps
   bool isSameThread_ = true;  ///< all decisive axes so far are equal
   unsigned budget_;
 };
@@ -239,7 +266,8 @@ static bool differByTickets(Pair& pair, const DrawnPair& drawn, Digits& digits) 
 }
 
 /// Is it proven if all these are so?
-static bool holdsIn(Pair& pair, const std::vector<Supposition>& suppositions, DecisionBudget& budget) {
+static bool holdsIn(Pair& pair, const std::vector<Supposition>& suppositions, Knowledge& knowledge,
+                    DecisionBudget& budget) {
   LaunchFacts launch = pair.view().launch;
   std::vector<Condition> conditions;
   for (const Supposition& each : suppositions) {
@@ -248,7 +276,7 @@ static bool holdsIn(Pair& pair, const std::vector<Supposition>& suppositions, De
       launch.products.push_back(*each.product);
   }
   const unsigned cases = std::min(budget.cases, kMostCasesOfPair);
-  Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases, launch);
+  Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases, knowledge.of(pair, launch));
   const bool isProven = digits.run(conditions);
   budget.cases -= cases - digits.casesLeft();
   budget.proofSteps -= std::min(budget.proofSteps, digits.steps());
@@ -256,14 +284,14 @@ static bool holdsIn(Pair& pair, const std::vector<Supposition>& suppositions, De
 }
 
 /// With all suppositions, then without those that it does not take.
-static Decision decideForLaunches(Pair& pair, DecisionBudget& budget) {
+static Decision decideForLaunches(Pair& pair, Knowledge& knowledge, DecisionBudget& budget) {
   std::vector<Supposition> supposed = suppositionsOf(pair);
-  if (supposed.empty() || !holdsIn(pair, supposed, budget))
+  if (supposed.empty() || !holdsIn(pair, supposed, knowledge, budget))
     return {};
   for (size_t i = supposed.size(); i-- > 0 && supposed.size() > 1;) {
     std::vector<Supposition> fewer = supposed;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (holdsIn(pair, fewer, budget))
+    if (holdsIn(pair, fewer, knowledge, budget))
       supposed = std::move(fewer);
   }
   Decision decision{Decider::Launch};
@@ -272,13 +300,32 @@ static Decision decideForLaunches(Pair& pair, DecisionBudget& budget) {
   return decision;
 }
 
-Decision decide(Pair& pair, Tickets& tickets, const BlockShape& shape, DecisionBudget& budget) {
+Values& Knowledge::of(Pair& pair, const LaunchFacts& launch) {
+  std::vector<__int128> key;
+  for (const LaunchFacts::Product& product : launch.products) {
+    key.push_back(product.limit);
+    for (ValueId factor : product.factors)
+      key.push_back(indexOf(factor));
+    key.push_back(-1);
+  }
+  pair.addDefinitions(key);
+  std::unique_ptr<Values>& values = values_[key];
+  if (!values || values->assumptionCount() > kMostAssumptions) {
+    values = std::make_unique<Values>(pair.nodes(),
+                                      surroundingsOf(pair.view().graph, pair.view().structure, pair.nodes()), launch);
+    for (const auto& [leaf, polynomial] : pair.definitions())
+      values->define(leaf, polynomial);
+  }
+  return *values;
+}
+
+Decision decide(Pair& pair, Tickets& tickets, Knowledge& knowledge, const BlockShape& shape, DecisionBudget& budget) {
   if (pair.areApart())
     return {Decider::Field};
   if (pair.contradicts())
     return {Decider::Control};
   const unsigned cases = std::min(budget.cases, kMostCasesOfPair);
-  Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases, pair.view().launch);
+  Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases, knowledge.of(pair, pair.view().launch));
   const bool isProven = digits.run();
   const bool wasSplit = digits.wasSplit;
   const auto drawn = isProven || pair.mayBeSame() ? std::nullopt : ticketsOf(pair, tickets);
@@ -291,7 +338,7 @@ Decision decide(Pair& pair, Tickets& tickets, const BlockShape& shape, DecisionB
     return {Decider::Tickets, drawn->firstTicket.counter};
   if (differInEveryCase(pair, shape, budget.tableEntries))
     return {Decider::Enumeration};
-  return pair.mayBeSame() ? Decision() : decideForLaunches(pair, budget);
+  return pair.mayBeSame() ? Decision() : decideForLaunches(pair, knowledge, budget);
 }
 
 }  // namespace vortex::lang::flow

@@ -33,7 +33,16 @@ struct Decision {
   LocalId counter = kNoLocal;            ///< Tickets: what they are counted in
   std::vector<LaunchLimit> limits = {};  ///< Launch
 };
-Decision decide(Pair& pair, Tickets& tickets, const BlockShape& shape, DecisionBudget& budget);
+
+/// What is known of values under the conditions of pairs: many have the same, and their threads are ordered in the same ways.
+class Knowledge {
+public:
+  Values& of(Pair& pair, const LaunchFacts& launch);
+
+private:
+  std::map<std::vector<__int128>, std::unique_ptr<Values>> values_;  ///< by what is known everywhere
+};
+Decision decide(Pair& pair, Tickets& tickets, Knowledge& knowledge, const BlockShape& shape, DecisionBudget& budget);
 
 /// enumeration.cpp. False: not proven.
 bool differInEveryCase(Pair& pair, const BlockShape& shape, uint64_t& budget);

@@ -124,6 +124,8 @@ private:
     needed = first;
     needed.insert(needed.end(), second.begin(), second.end());
     for (const Condition& condition : pair_.conditions()) {
+      if (!mayBeKnown(condition.value))
+        continue;
       std::vector<ValueId> leaves;
       pair_.leavesOf(condition.value, leaves);
       // Which side a condition speaks of is told by its leaves; one of both sides is left out.
@@ -163,6 +165,28 @@ private:
           .push_back({assignment_.slotOf(leaf), std::move(numbers)});
     }
     return true;
+  }
+
+  /// It does not follow from a leaf that stays open.
+  bool mayBeKnown(ValueId value) {
+    const NodeTable& nodes = pair_.nodes();
+    value = nodes.resolved(value);
+    if (const auto known = mayBeKnown_.find(value); known != mayBeKnown_.end())
+      return known->second;
+    const Node& node = nodes[value];
+    const auto operand = [&](size_t i) { return mayBeKnown(nodes.operand(value, i)); };
+    bool is = false;
+    if (node.kind == NodeKind::Convert)
+      is = operand(0);
+    else if (node.kind != NodeKind::Op)
+      is = node.kind == NodeKind::Constant || isAxis(value) || !pair_.domain(value, kMostValues).empty();
+    else if (node.op == Op::Select)
+      is = operand(0) && (operand(1) || operand(2));
+    else if (node.type == kBool && (node.op == Op::And || node.op == Op::Or))
+      is = operand(0) || operand(1);
+    else
+      is = operand(0) && operand(1);
+    return mayBeKnown_[value] = is;
   }
 
   bool isAxis(ValueId leaf) const {
@@ -285,6 +309,7 @@ private:
   std::vector<Choice> shared_, ownFirst_, ownSecond_;
   std::vector<Test> firstConditions_, secondConditions_, both_;
   std::vector<Sides> threads_, subscripts_;
+  std::map<ValueId, bool> mayBeKnown_;
   std::map<std::vector<__int128>, std::vector<uint64_t>> table_;
 
 public:

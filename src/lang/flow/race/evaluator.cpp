@@ -5,7 +5,6 @@
 namespace vortex::lang::flow {
 
 Evaluator::Evaluator(const Graph& graph, const SampleLaunch& launch) : graph_(graph), launch_(launch) {
-  known_.resize(graph.values.size());
   for (const Argument& argument : graph.arguments) {
     const auto scalar = std::find_if(launch.scalars.begin(), launch.scalars.end(),
                                      [&](const auto& each) { return each.first == argument.variable; });
@@ -21,22 +20,28 @@ void Evaluator::start(const Axes& block, const Axes& thread) {
 }
 
 void Evaluator::set(ValueId value, Number number) {
-  Cell& cell = known_[indexOf(value)];
+  Cell& cell = cellOf(value);
   // Else computed values stay.
   const bool isNews = cell.setBy == started_ ? cell.number != number : number.has_value();
   age_ += isNews;
   cell = {number, age_, started_};
 }
 
-Number Evaluator::evaluate(ValueId value, unsigned depth) {
+/// The graph's own values have the smallest numbers: proofs have made many since.
+Evaluator::Cell& Evaluator::cellOf(ValueId value) {
   if (indexOf(value) >= known_.size())
-    return std::nullopt;
-  Cell& cell = known_[indexOf(value)];
+    known_.resize(indexOf(value) + size_t(1));
+  return known_[indexOf(value)];
+}
+
+Number Evaluator::evaluate(ValueId value, unsigned depth) {
+  const Cell& cell = cellOf(value);
   if (cell.setBy == started_ || cell.age == age_)
     return cell.number;
   const Number number = depth < 2000 ? compute(value, depth + 1) : std::nullopt;
-  known_[indexOf(value)].number = number;
-  known_[indexOf(value)].age = age_;
+  Cell& made = cellOf(value);
+  made.number = number;
+  made.age = age_;
   return number;
 }
 

@@ -28,6 +28,7 @@ private:
     uint32_t setBy = 0;  ///< by set for this thread: stays until it is set again
   };
 
+  Cell& cellOf(ValueId value);
   Number evaluate(ValueId value, unsigned depth);
   Number compute(ValueId value, unsigned depth);
   Number operation(const Node& node, ValueId value, unsigned depth);

@@ -110,6 +110,10 @@ ValueId Pair::clone(Env& env, ValueId value, unsigned depth) {
   if (depth > 500) {
     made = fresh(node.type, value);
   } else {
+    const bool isMade = node.kind == NodeKind::Phi || node.kind == NodeKind::Load || node.kind == NodeKind::Ticket ||
+                        node.kind == NodeKind::Unknown;
+    if (isMade && env.outer)
+      return env.known[indexOf(value)] = cloneInIteration(env, value, depth + 1);
     switch (node.kind) {
     case NodeKind::Constant:
     case NodeKind::Extent:
@@ -299,12 +303,69 @@ ValueId Pair::cloneCarried(Env& env, ValueId phi, bool isNext, unsigned depth) {
   return made == phi ? kNoValue : made;
 }
 
+/// Behind a loop that is left by its header after a known number of iterations: what its variable has come to. `for b in 0..6 { m = m << 1 | bit }`.
+ValueId Pair::cloneBehind(Env& env, LoopId loop, ValueId phi, unsigned depth) {
+  constexpr unsigned kMostUnrolled = 64;
+  const Graph& graph = view_.graph;
+  NodeTable& nodes = view_.nodes;
+  const auto& [header, before, latches, exits, last, parent, nesting, origin, counter] = graph[loop];
+  const Step& branch = graph.terminator(header);
+  const auto& sides = graph[header].successors;
+  const bool staysIfTrue = branch.kind == StepKind::Branch && graph.isInside(sides[0], loop);
+  if (branch.kind != StepKind::Branch || latches.size() != 1 || staysIfTrue == graph.isInside(sides[1], loop))
+    return kNoValue;
+  std::vector<ValueId> lost;
+  Env iteration = env;
+  iteration.known.clear();
+  iteration.outer = &env;
+  iteration.unrolled = loop;
+  iteration.lost = &lost;
+  for (unsigned i = 0; i < kMostUnrolled; ++i) {
+    const auto& predecessors = graph[header].predecessors;
+    const size_t edge = predecessors[0] == (i == 0 ? before : latches.front()) ? 0 : 1;
+    std::unordered_map<uint32_t, ValueId> next;
+    for (ValueId each : graph[header].phis)
+      if (nodes.resolved(each) == each)
+        next[indexOf(each)] = clone(iteration, nodes.phiOperands(each)[edge], depth);
+    iteration.known = std::move(next);
+    const ValueId condition = clone(iteration, branch.value, depth);
+    if (!nodes.isConstant(condition))
+      return kNoValue;
+    if ((nodes[condition].constant() != 0) == staysIfTrue)
+      continue;
+    std::vector<ValueId> leaves;
+    leavesOf(clone(iteration, phi, depth), leaves);
+    const bool isKnown = std::none_of(leaves.begin(), leaves.end(), [&](ValueId leaf) {
+      return std::find(lost.begin(), lost.end(), leaf) != lost.end();
+    });
+    return isKnown ? clone(iteration, phi, depth) : kNoValue;
+  }
+  return kNoValue;
+}
+
+/// Of an iteration that is unrolled: what is made before the loop is the side's, what a step of the loop makes is not known.
+ValueId Pair::cloneInIteration(Env& env, ValueId leaf, unsigned depth) {
+  const Graph& graph = view_.graph;
+  const StepId step = graph.definition(leaf);
+  const bool isPhi = view_.nodes[leaf].kind == NodeKind::Phi;
+  if ((isPhi || step != kNoStep) &&
+      !graph.isInside(isPhi ? view_.nodes.phiBlock(leaf) : graph.blockOf(step), env.unrolled))
+    return clone(*env.outer, leaf, depth);
+  return env.lost->emplace_back(fresh(view_.nodes.type(leaf), leaf));
+}
+
 ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
   const Graph& graph = view_.graph;
   NodeTable& nodes = view_.nodes;
   const BlockId block = nodes.phiBlock(phi);
   const LoopId loop = graph[block].loop;
   const bool isHeader = loop != kNoLoop && graph[loop].header == block;
+  if (const auto& predecessors = graph[block].predecessors; predecessors.size() == 1)
+    if (const LoopId left = graph[predecessors[0]].loop;
+        left != kNoLoop && left != loop && graph[left].header == predecessors[0] && graph[left].exits.size() == 1)
+      if (const ValueId made = cloneBehind(env, left, nodes.resolved(nodes.phiOperands(phi)[0]), depth);
+          made != kNoValue)
+        return made;
   const Instance instance = instanceOf(env, loop);
   const bool isCounter = isHeader && graph[loop].counter && nodes.resolved(graph[loop].counter->phi) == phi;
   const bool isBlock = isOne(phi);

@@ -56,6 +56,8 @@ public:
   bool contradicts() const { return contradicts_; }
   /// Everything that `decide` looks at: pairs with equal keys get equal answers.
   std::vector<__int128> key() const;
+  /// The part of it that tells what leaves are as integers.
+  void addDefinitions(std::vector<__int128>& key) const;
   /// The axes in which two threads differ at least once: blocks first.
   const std::vector<Coordinate>& axes() const { return axes_; }
   /// What leaves of the pair are as integers.
@@ -80,12 +82,18 @@ private:
     BlockId at{0};  ///< of the access
     std::array<ValueId, 3> thread{kNoValue, kNoValue, kNoValue}, block{kNoValue, kNoValue, kNoValue};
     std::unordered_map<uint32_t, ValueId> known;
+    // Of one iteration of a loop that is unrolled:
+    Env* outer = nullptr;
+    LoopId unrolled = kNoLoop;
+    std::vector<ValueId>* lost = nullptr;  ///< leaves for what is not known
   };
   ValueId clone(Env& env, ValueId value, unsigned depth = 0);
   ValueId clonePosition(Env& env, const Node& node);
   ValueId cloneLeaf(Env& env, ValueId leaf, LoopId loop);
   ValueId cloneCarried(Env& env, ValueId phi, bool isNext, unsigned depth);
   ValueId clonePhi(Env& env, ValueId phi, unsigned depth);
+  ValueId cloneBehind(Env& env, LoopId loop, ValueId phi, unsigned depth);
+  ValueId cloneInIteration(Env& env, ValueId leaf, unsigned depth);
   void addExchanged(Env& env, ValueId phi, ValueId made, unsigned depth);
   ValueId ownInduction(Env& env, ValueId phi, unsigned depth);
   ValueId ownCounter(Env& env, ValueId phi, unsigned depth);

@@ -99,8 +99,13 @@ void Pair::addUnmasked() {
   std::vector<std::pair<ValueId, ValueId>> all;
   for (const Coordinate& each : coordinates_)
     all.emplace_back(each.first, each.second);
+  BitBounds below;
+  for (const Condition& condition : conditions_)
+    if (const Node& node = nodes[condition.value];
+        condition.holds && node.kind == NodeKind::Op && node.op == Op::Lt && nodes.isConstant(node.args[1]))
+      below.try_emplace(nodes.operand(condition.value, 0), nodes[node.args[1]].constant());
   const auto add = [&](std::span<const std::pair<ValueId, ValueId>> equal) {
-    for (const auto& [x, y] : equalByBits(nodes, equal))
+    for (const auto& [x, y] : equalByBits(nodes, equal, below))
       if (std::none_of(coordinates_.begin(), coordinates_.end(),
                        [&, x = x, y = y](const Coordinate& each) { return each.first == x && each.second == y; }))
         coordinates_.push_back({x, y});

@@ -81,14 +81,7 @@ void Pair::addExchanged(Env& env, ValueId phi, ValueId made, unsigned depth) {
   }
 }
 
-std::vector<__int128> Pair::key() const {
-  std::vector<__int128> key = {static_cast<int>(scope_), areApart_, contradicts_, mayBeSame_};
-  for (const Coordinate& coordinate : coordinates_)
-    for (ValueId value : {coordinate.first, coordinate.second, coordinate.divisor})
-      key.push_back(indexOf(value));
-  key.push_back(-1);
-  for (const Condition& condition : conditions_)
-    key.push_back(__int128(indexOf(condition.value)) * 2 + condition.holds);
+void Pair::addDefinitions(std::vector<__int128>& key) const {
   for (const auto& [leaf, polynomial] : definitions_) {
     key.push_back(-2 - __int128(indexOf(leaf)));
     for (const auto& [monomial, coefficient] : polynomial.terms()) {
@@ -98,6 +91,17 @@ std::vector<__int128> Pair::key() const {
       key.push_back(-1);
     }
   }
+}
+
+std::vector<__int128> Pair::key() const {
+  std::vector<__int128> key = {static_cast<int>(scope_), areApart_, contradicts_, mayBeSame_};
+  for (const Coordinate& coordinate : coordinates_)
+    for (ValueId value : {coordinate.first, coordinate.second, coordinate.divisor})
+      key.push_back(indexOf(value));
+  key.push_back(-1);
+  for (const Condition& condition : conditions_)
+    key.push_back(__int128(indexOf(condition.value)) * 2 + condition.holds);
+  addDefinitions(key);
   // What a leaf stands for gives it its numbers.
   for (const auto& [leaf, origin] : std::map<uint32_t, ValueId>(origins_.begin(), origins_.end())) {
     key.push_back(leaf);

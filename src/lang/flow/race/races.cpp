@@ -250,7 +250,7 @@ private:
     pair.set({a.access, a.reach, a.isBlockCode && a.writes}, {b.access, b.reach, b.isBlockCode && b.writes});
     const auto [known, isNew] = decided_.try_emplace(pair.key());
     if (isNew)
-      known->second = withoutTooMany(decide(pair, tickets_, shape_, budget_));
+      known->second = withoutTooMany(decide(pair, tickets_, knowledge_, shape_, budget_));
     RaceVerdict verdict{known->second.decider, nullptr, {}};
     if (verdict.decider == Decider::Launch && !addLimits(known->second.limits, verdict.limits))
       verdict.decider = Decider::None;
@@ -316,27 +316,24 @@ private:
   }
 
   //===-- witnesses -----------------------------------------------------------------------------------------------===//
-  /// Of pairs that no proof and no launch so far has decided.
-  std::vector<bool> undecidedSteps(const Meetings& meetings) const {
+  /// Of pairs that no proof and no launch so far has decided, where both steps are told.
+  std::vector<bool> undecidedSteps(const Meetings& meetings, const std::vector<bool>& told) const {
     std::vector<bool> steps(graph_.stepCount());
     for (const auto& [pair, verdict] : report_.pairs)
-      if (verdict.decider == Decider::None && !meetings.contains(pair))
+      if (verdict.decider == Decider::None && told[indexOf(pair.first)] && told[indexOf(pair.second)] &&
+          !meetings.contains(pair))
         steps[indexOf(pair.first)] = steps[indexOf(pair.second)] = true;
     return steps;
   }
 
   void walkUndecided() {
+    if (std::none_of(report_.pairs.begin(), report_.pairs.end(),
+                     [](const auto& each) { return each.second.decider == Decider::None; }))
+      return;
     Meetings meetings;
     const std::vector<SampleLaunch> launches = sampleLaunches(*graph_.function, shapes_.blocks, kMostLaunches);
-    uint64_t budget = kMostWalkedSteps;
-    for (const SampleLaunch& launch : launches)
-      if (!walk(launch, budget, meetings))
-        break;
-    budget = kMostWalkedSteps;
-    for (const SampleLaunch& launch : launches)
-      for (const SampleLaunch& each : withScalars(*graph_.function, launch))
-        if (!walk(each, budget, meetings))
-          break;
+    walk(launches, [](const SampleLaunch& launch) { return std::vector{launch}; }, meetings);
+    walk(launches, [&](const SampleLaunch& launch) { return withScalars(*graph_.function, launch); }, meetings);
     for (const auto& [steps, meeting] : meetings) {
       auto found = report_.pairs.find(steps);
       if (found == report_.pairs.end() || found->second.decider != Decider::None)
@@ -347,13 +344,20 @@ private:
     }
   }
 
-  /// False: there is no more to be found.
-  bool walk(const SampleLaunch& launch, uint64_t& budget, Meetings& meetings) {
-    const std::vector<bool> wanted = undecidedSteps(meetings);
-    if (budget == 0 || std::find(wanted.begin(), wanted.end(), true) == wanted.end())
-      return false;
-    walkLaunch(graph_, launch, wanted, budget, meetings);
-    return true;
+  /// Until there is no more to be found. All variants of all launches give the same arguments a number.
+  template <typename Variants>
+  void walk(const std::vector<SampleLaunch>& launches, const Variants& variants, Meetings& meetings) {
+    uint64_t budget = kMostWalkedSteps;
+    std::optional<std::vector<bool>> told;
+    for (const SampleLaunch& launch : launches)
+      for (const SampleLaunch& each : variants(launch)) {
+        if (!told)
+          told = toldSteps(graph_, each);
+        const std::vector<bool> wanted = undecidedSteps(meetings, *told);
+        if (budget == 0 || std::find(wanted.begin(), wanted.end(), true) == wanted.end())
+          return;
+        walkLaunch(graph_, each, wanted, budget, meetings);
+      }
   }
 
   /// Subscripts are computed from a scalar argument, a stride or an offset: which numbers it may have is the caller's promise. Conditions and ends of
@@ -398,6 +402,7 @@ private:
   Values values_;
   std::vector<bool> written_;
   RaceReport report_;
+  Knowledge knowledge_;
   DecisionBudget budget_;
   std::map<std::vector<__int128>, Decision> decided_;
   std::vector<AccessInterval> intervals_;

@@ -67,6 +67,8 @@ private:
     const std::string a = index(counters, depth - 1);
     static constexpr int kMasks[] = {1, 2, 3, 7, 15, 16, 31, 32, 63};
     const std::string few = std::to_string(1 + pick(5)), mask = std::to_string(kMasks[pick(9)]);
+    if (pick(4) == 0)
+      return idiom(a, counters, depth);
     switch (pick(14)) {
     case 0: return "(" + a + " + " + number(70) + ")";
     case 1: return "(" + a + " * " + few + ")";
@@ -80,6 +82,33 @@ private:
     case 9: return "min(" + a + ", " + number(64) + ")";
     case 10: return "select(" + condition(counters) + ", " + a + ", " + index(counters, depth - 1) + ")";
     default: return "(" + a + (pick(3) ? " + " : " - ") + index(counters, depth - 1) + ")";
+    }
+  }
+
+  /// Turned, mirrored, woven, wrapped and grouped numbers, in types that lose or keep them.
+  std::string idiom(const std::string& a, const std::vector<std::string>& counters, int depth) {
+    static constexpr const char* kTypes[] = {"u32", "i32", "u8", "i8", "u16", "i64"};
+    const std::string type = kTypes[pick(6)], b = index(counters, depth - 1), few = std::to_string(1 + pick(9)),
+                      size = std::to_string(2 + pick(64)), cast = "(" + a + " as " + type + ")",
+                      other = "(" + b + " as " + type + ")";
+    const auto narrow = [&](const std::string& number) { return "((" + number + ") as usize)"; };
+    switch (pick(16)) {
+    case 0: return "(" + narrow(cast + " - " + few) + (pick(2) ? "" : " % " + size) + ")";
+    case 1: return narrow("(" + cast + " + " + other + ") % " + few);
+    case 2: return narrow(cast + " * " + few + " / " + std::to_string(1 + pick(9)));
+    case 3: return narrow(cast + " ^ (" + cast + " >> 1)");
+    case 4: return narrow(cast + " ^ " + other);
+    case 5: return narrow(cast + " << " + number(6));
+    case 6: return "((" + a + " << 1 | " + a + " >> 5) & 63)";
+    case 7: return "((" + a + " + " + size + " - " + few + ") % " + size + ")";
+    case 8: return "(if " + condition(counters) + " { " + a + " } else { " + b + " })";
+    case 9: return "(" + few + " * (" + a + " / " + few + ") + (" + a + " + " + b + ") % " + few + ")";
+    case 10: return "(" + a + " / (min(" + size + " - " + leaf(counters) + ", " + few + ")))";
+    case 11: return "(" + a + " % max(" + leaf(counters) + ", " + few + "))";
+    case 12: return "((" + a + " & 7 | (" + a + " & 56) << " + number(3) + ") ^ " + b + ")";
+    case 13: return "(" + a + " >> (" + b + " & " + few + "))";
+    case 14: return "(" + a + " * n % " + size + ")";
+    default: return narrow("(0" + type + " - " + cast + ") & " + few);
     }
   }
 
@@ -142,8 +171,19 @@ private:
     const std::string name = "k" + std::to_string(names_++);
     counters.push_back(name);
     const auto body = [&] { return block_(1 + static_cast<int>(pick(3)), depth - 1, isUniform, counters); };
-    switch (pick(5)) {
+    const std::string size = std::to_string(pick(3) ? 64 : 1 + pick(64)), few = std::to_string(2 + pick(5));
+    switch (pick(8)) {
     case 0: return "for " + name + " in [16usize, 8, ..., 1] {\n" + body() + "}\n";
+    case 5: return "for " + name + " in [t, t + " + size + "] {\n" + block_(2, depth - 1, false, counters) + "}\n";
+    case 6: {
+      // The bits of a number one after the other, or buffers in turn.
+      const std::string m = "m" + name, e = "e" + name, bit = "(t >> " + e + " & 1)";
+      const std::string steps[] = {m + " | " + bit + " << 2 * " + e, m + " * 2 + " + bit, "1 - " + m,
+                                   "(" + m + " + 1) % 3", m + " ^ t >> " + e};
+      const std::string step = steps[pick(5)];
+      return "var " + m + " = " + number(2) + "usize\nfor " + e + " in 0.." + few + "usize {\n" + m + " = " + step +
+             "\n" + (pick(3) ? "" : "s[" + m + " * 35 + t] = 1\n") + "}\nlet " + name + " = " + m + "\n" + body();
+    }
     case 1: return "for " + name + " in 1..n {\n" + body() + "}\n";
     case 2: return "var " + name + " = 4usize\nwhile " + name + " > 0 {\n" + body() + name + " /= 2\n}\n";
     case 3: return "for " + name + " in range(0usize, 12, " + std::to_string(2 + pick(4)) + ") {\n" + body() + "}\n";

@@ -53,7 +53,7 @@ public:
     if (most_ < kMostElements) {
       addThreads();
       for (ValueId extent : extents)
-        addProduct({extent});
+        addProduct({extent}, mostOfOne());
       for (const LaunchFacts::Product& product : pair_.view().launch.products)
         if (std::any_of(product.factors.begin(), product.factors.end(), [&](ValueId factor) {
               return std::find(extents.begin(), extents.end(), factor) != extents.end();
@@ -61,8 +61,8 @@ public:
           addProduct(product.factors);
     }
     for (size_t i = 0; i < scalars.size(); ++i) {
-      if (nodes_.type(scalars[i]) == kUsize && goesRound())
-        addProduct({scalars[i]});
+      if ((nodes_.type(scalars[i]) == kUsize || most_ < kMostElements) && goesRound())
+        addProduct({scalars[i]}, mostOfOne());
       for (ValueId extent : extents)
         addProduct({extent, scalars[i]});
       for (size_t j = i; j < scalars.size(); ++j)
@@ -76,9 +76,15 @@ private:
   bool goesRound() const {
     const auto& coordinates = pair_.coordinates();
     return std::any_of(coordinates.begin(), coordinates.end(), [&](const Pair::Coordinate& each) {
-      return nodes_[each.first].kind == NodeKind::Op && nodes_[each.first].op == Op::Rem;
+      ValueId value = each.first;
+      while (nodes_[value].kind == NodeKind::Convert)
+        value = nodes_.operand(value, 0);
+      return nodes_[value].kind == NodeKind::Op && nodes_[value].op == Op::Rem;
     });
   }
+
+  /// Of narrow integers two must have room in a sum.
+  __int128 mostOfOne() const { return most_ < kMostElements && goesRound() ? most_ / 2 : most_; }
 
   bool isOfMemory(ValueId leaf) const {
     const auto origin = pair_.leaves().find(indexOf(leaf));
@@ -124,9 +130,11 @@ private:
     add(std::move(made));
   }
 
-  void addProduct(std::vector<ValueId> factors) {
+  void addProduct(std::vector<ValueId> factors) { addProduct(std::move(factors), most_); }
+
+  void addProduct(std::vector<ValueId> factors, __int128 most) {
     Supposition made;
-    made.limit.most = static_cast<int64_t>(most_);
+    made.limit.most = static_cast<int64_t>(most);
     for (ValueId factor : factors)
       if (isGiven(factor))
         made.limit.dims.push_back(nodes_[factor].number());
@@ -135,10 +143,13 @@ private:
       else
         return;
     if (factors.size() == 1) {
-      made.conditions.push_back({nodes_.op(Op::Le, kBool, factors[0], nodes_.constant(kUsize, most_)), true});
+      const MachineType type = nodes_.type(factors[0]);  // a number below 0 is not refused
+      if (!type.contains(most))
+        return;
+      made.conditions.push_back({nodes_.op(Op::Le, kBool, factors[0], nodes_.constant(type, most)), true});
     } else {
       std::sort(factors.begin(), factors.end());
-      made.product = LaunchFacts::Product{std::move(factors), most_};
+      made.product = LaunchFacts::Product{std::move(factors), most};
     }
     add(std::move(made));
   }

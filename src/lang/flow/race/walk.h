@@ -32,6 +32,9 @@ void walkLaunch(const Graph& graph, const SampleLaunch& launch, const std::vecto
 /// next. Numbers of threads are those of the counter.
 void walkIterations(const Graph& graph, const SampleLaunch& launch, LoopId loop, uint64_t& budget, Meetings& meetings);
 
+/// By step: an access that a walk of such a launch, whatever its numbers are, may come to, and of which it may know the element.
+std::vector<bool> toldSteps(const Graph& graph, const SampleLaunch& launch);
+
 bool isAtomicLoad(const Step& step);
 /// The scope of an atomic access covers the threads of one block only.
 bool isOfBlockScope(const Step& step);

@@ -8,9 +8,20 @@ namespace vortex::lang::flow {
 constexpr uint32_t kFirstAssumed = 1u << 31;
 constexpr size_t kMostFacts = 64;
 
+size_t Values::AssumptionHash::operator()(const Assumption& assumption) const {
+  uint64_t hash = indexOf(assumption.base);
+  for (const Condition& condition : assumption.conditions)
+    hash = (hash ^ (uint64_t(indexOf(condition.value)) * 2 + condition.holds)) * 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 32);
+}
+
 PointId Values::assume(PointId base, std::vector<Condition> conditions) {
-  assumptions_.push_back({base, std::move(conditions)});
-  return PointId{kFirstAssumed + static_cast<uint32_t>(assumptions_.size() - 1)};
+  const PointId next{kFirstAssumed + static_cast<uint32_t>(assumptions_.size())};
+  Assumption made{base, std::move(conditions)};
+  const auto [known, isNew] = assumed_.try_emplace(made, next);
+  if (isNew)
+    assumptions_.push_back(std::move(made));
+  return known->second;
 }
 
 std::vector<Condition> Values::conditionsAt(PointId point) const {

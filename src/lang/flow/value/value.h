@@ -75,7 +75,7 @@ public:
   ~Values();
 
   NodeTable& nodes() { return nodes_; }
-  /// A point like `base` at which these hold too: what an access that happens says about its indices.
+  /// A point like `base` at which these hold too: what an access that happens says about its indices. The same one for equal ones.
   PointId assume(PointId base, std::vector<Condition> conditions);
   /// The leaf is this number everywhere, as an integer. Before anything is asked.
   void define(ValueId leaf, Polynomial polynomial) { defined_[indexOf(leaf)] = std::move(polynomial); }
@@ -100,6 +100,7 @@ public:
   bool areNeverAllZero(std::span<const Polynomial> zeros, PointId point);
   /// Steps of all proofs so far: what a caller with a budget watches.
   uint64_t proofSteps() const { return proofSteps_; }
+  size_t assumptionCount() const { return assumptions_.size(); }
   /// All that a phi of a list or of repeated doubling or halving can be.
   const std::vector<__int128>& listOf(ValueId phi);
 
@@ -223,8 +224,13 @@ private:
   struct Assumption {
     PointId base;
     std::vector<Condition> conditions;
+    bool operator==(const Assumption&) const = default;
+  };
+  struct AssumptionHash {
+    size_t operator()(const Assumption&) const;
   };
   std::vector<Assumption> assumptions_;  ///< of points from kFirstAssumed on
+  std::unordered_map<Assumption, PointId, AssumptionHash> assumed_;
   std::unordered_map<uint32_t, std::optional<Induction>> inductions_;
   std::unordered_map<uint32_t, std::vector<__int128>> lists_;
   uint64_t proofSteps_ = 0;
