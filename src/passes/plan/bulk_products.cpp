@@ -240,9 +240,12 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
   plan.turned = turned_;
   auto size = [&](int64_t value) { return ir::sizeConstant(dot.getContext(), value); };
   SmallVector<Axis> axes = axes_.of(dot.getResult());
-  ir::SizeAttr side = ir::sizeBinary(SizeOp::Min, axes_.extent(axes.back()), axes_.extent(axes[axes.size() - 2]));
-  plan.pays =
-      ir::sizeBinary(SizeOp::And, paysToTurn(), ir::sizeBinary(SizeOp::Less, size(schedule_.bulkSide - 1), side));
+  ir::SizeAttr rows = axes_.extent(axes[axes.size() - 2]), columns = axes_.extent(axes.back());
+  auto isAtLeast = [&](ir::SizeAttr extent, int64_t least) {
+    return ir::sizeBinary(SizeOp::Less, size(least - 1), extent);
+  };
+  auto both = [](ir::SizeAttr a, ir::SizeAttr b) { return ir::sizeBinary(SizeOp::And, a, b); };
+  plan.pays = both(paysToTurn(), both(isAtLeast(rows, schedule_.bulkRows), isAtLeast(columns, schedule_.bulkColumns)));
   const bool needsParts = !elements_.type.isInteger() && elements_.type.getIntOrFloatBitWidth() == 8;
   for (const TensorSchedule::BulkTile& tile : schedule_.bulkTiles)
     if (int64_t cycles = needsParts ? tile.partCycles : tile.stepCycles)
@@ -250,7 +253,8 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
   if (plan.tiles.empty())
     return std::nullopt;
   ir::SizeAttr mostTiles = plan.tiles.back().count;
-  plan.isFull = ir::sizeBinary(SizeOp::Less, workers, ir::sizeBinary(SizeOp::Mul, mostTiles, size(kBusyShare)));
+  plan.isFull = both(isAtLeast(ir::sizeBinary(SizeOp::Min, rows, columns), schedule_.bulkSide),
+                     ir::sizeBinary(SizeOp::Less, workers, ir::sizeBinary(SizeOp::Mul, mostTiles, size(kBusyShare))));
   return plan;
 }
 

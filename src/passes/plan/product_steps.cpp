@@ -22,7 +22,7 @@ std::vector<StepPlan> ProductSteps::plan(const Cluster& cluster, const ProductWa
   if (ways.split)
     aligned.push_back(
         {.name = "split", .when = ways.split->when, .steps = split(cluster, dot, *ways.split, ways.copies, false)});
-  aligned.push_back({.name = "whole", .steps = whole(cluster, chunks, ways.copies)});
+  aligned.push_back({.name = "whole", .steps = whole(cluster, chunks, ways)});
   Steps steps;
   for (const AlignedCopy& each : ways.copies)
     llvm::append_range(
@@ -103,13 +103,16 @@ std::vector<StepPlan> ProductSteps::bulk(const Cluster& cluster, const BulkPlan&
 
 /// In blocks of both sizes.
 std::vector<StepPlan> ProductSteps::whole(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks,
-                                          ArrayRef<AlignedCopy> copies) {
+                                          const ProductWays& ways) {
   PhasePlan usual = product(cluster, chunks, sizes_.blockCount(cluster, chunks));
   usual.unit = rules_.dotPlan;
-  llvm::append_range(usual.copies, copies);
-  ir::SizeAttr few = products_.isSmall(usual.blocks);
+  llvm::append_range(usual.copies, ways.copies);
+  ir::DotOp dot = findDot(cluster);
+  ir::SizeAttr few = dot ? products_.isSmall(dot, usual.blocks) : ir::SizeAttr();
   if (!few)
     return {{usual}};
+  // Large products whose results lie well as their operands do run in bulk.
+  usual.isAnyhow = ways.bulk && ways.bulk->turned.empty() && !ways.copies.empty();
   PhasePlan smaller = small(cluster);
   smaller.copies = usual.copies;
   return choose({{.name = "small", .when = few, .steps = {{smaller}}}, {.name = "usual", .steps = {{usual}}}});

@@ -18,7 +18,7 @@ private:
   Steps copy(const AlignedCopy& copy);
   PhasePlan turn(const TurnedCopy& copy);
   Steps bulk(const Cluster& cluster, const BulkPlan& bulk);
-  Steps whole(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks, llvm::ArrayRef<AlignedCopy> copies);
+  Steps whole(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks, const ProductWays& ways);
   PhasePlan small(const Cluster& cluster);
   PhasePlan product(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks);
   /// Blocks multiply pieces of the depth, then a phase adds those in order and does what follows the product. `isAnyhow`: they read operands as

@@ -29,10 +29,19 @@ void Products::addBulk(const Cluster& cluster, ir::SizeAttr workers, ProductWays
 
 //===-- sizes of blocks ---------------------------------------------------------------------------------------===//
 
-ir::SizeAttr Products::isSmall(ir::SizeAttr blocks) {
+ir::SizeAttr Products::isSmall(ir::DotOp dot, ir::SizeAttr blocks) {
   if (schedule_.smallDotRows == 0)
     return {};
-  return combine(SizeOp::Less, blocks, size(schedule_.smallDotBelow));
+  ir::SizeAttr isSmall = combine(SizeOp::Less, blocks, size(schedule_.smallDotBelow));
+  SmallVector<Axis> axes = axes_.of(dot.getResult());
+  auto isHalfEmpty = [&](Axis axis, int64_t whole) {
+    return combine(SizeOp::Less, axes_.extent(axis), size(whole / 2 + 1));
+  };
+  if (ir::SizeAttr rows = axes_.extent(axes[axes.size() - 2]); rows && axes_.extent(axes.back()))
+    isSmall = combine(SizeOp::Or, isSmall,
+                      combine(SizeOp::Or, isHalfEmpty(axes[axes.size() - 2], schedule_.dotRows),
+                              isHalfEmpty(axes.back(), schedule_.dotColumns)));
+  return isSmall;
 }
 
 TensorSchedule Products::small() const {

@@ -52,8 +52,8 @@ public:
   ProductWays plan(const Cluster& cluster, ir::SizeAttr workers);
 
   mlir::MLIRContext* context() const { return context_; }
-  /// Not zero for launches that have too few of so many blocks; null: there is one size of blocks only.
-  ir::SizeAttr isSmall(ir::SizeAttr blocks);
+  /// Not zero for launches that have too few of so many blocks, or fill half of one at most; null: there is one size of blocks only.
+  ir::SizeAttr isSmall(ir::DotOp dot, ir::SizeAttr blocks);
   /// Of the blocks of such launches.
   TensorSchedule small() const;
 

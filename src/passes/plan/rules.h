@@ -72,8 +72,9 @@ struct TensorSchedule {
   std::vector<StreamTile> streamTiles;
   /// Not zero for the launches in which copies can reach all of such a tensor.
   std::function<size::Expr(const Placement&)> bulkReach;
-  /// Products of fewer rows or columns run otherwise, and those of kernels with more launch slots.
-  int64_t bulkSide = 0;
+  /// Products of fewer rows or columns run otherwise, those of fewer than `bulkSide` also where splitting their depth pays, and those of kernels with
+  /// more launch slots.
+  int64_t bulkRows = 0, bulkColumns = 0, bulkSide = 0;
   uint32_t bulkSlots = 0;
 
   // For targets that run thousands of small blocks. Zero or false: not done.

@@ -16,9 +16,9 @@ struct WithRaces : lang::testing::Analyzed {
 
 std::string gridIds(const std::string& body, const std::string& launch = "grid = [4], block = 64, cooperative") {
   WithRaces judged("@launch(" + launch +
-                    ")\nkernel k(x: &mut Tensor<u32, [256]>, y: &mut Tensor<u32, [256]>, f: &mut Tensor<u32, [8]>, "
-                    "c: &Tensor<u32, [8]>, n: u32) {\nlet i = thread.global_id\nlet t = thread.local_id\n" +
-                    body + "\n}\n");
+                   ")\nkernel k(x: &mut Tensor<u32, [256]>, y: &mut Tensor<u32, [256]>, f: &mut Tensor<u32, [8]>, "
+                   "c: &Tensor<u32, [8]>, n: u32) {\nlet i = thread.global_id\nlet t = thread.local_id\n" +
+                   body + "\n}\n");
   return judged.ids();
 }
 
@@ -38,19 +38,19 @@ TEST(GridBarriers, WhatSomeBlocksMissIsAnError) {
 }
 
 TEST(GridBarriers, WhatAllBlocksReachIsFine) {
-  for (const char* body :
-       {"sync_grid()", "for k in 0..n { sync_grid() }", "if c[3] == 9 { sync_grid() }", "if n == 3 { return }\nsync_grid()",
-        "if block.id == 1 { y[i] = 3 }\nsync_grid()", "var k = n\nwhile k > 2 { k /= 2\nsync_grid() }",
-        "if grid.dim == 3 { sync_grid() }", "if t < 3 { y[i] = 3 }\nfor k in 0..4 { if k == c[k as usize] { sync_grid() } }"})
+  for (const char* body : {"sync_grid()", "for k in 0..n { sync_grid() }", "if c[3] == 9 { sync_grid() }",
+                           "if n == 3 { return }\nsync_grid()", "if block.id == 1 { y[i] = 3 }\nsync_grid()",
+                           "var k = n\nwhile k > 2 { k /= 2\nsync_grid() }", "if grid.dim == 3 { sync_grid() }",
+                           "if t < 3 { y[i] = 3 }\nfor k in 0..4 { if k == c[k as usize] { sync_grid() } }"})
     EXPECT_EQ(gridIds(body), "") << body;
 }
 
 TEST(GridBarriers, OrderAccessesOfDifferentBlocks) {
-  for (const char* body :
-       {"x[i] = n\nsync_grid()\ny[i] = x[255 - i]", "x[i] = n\nsync_grid()\ny[i] = x[(i + 64) % 256]\nsync_grid()\nx[i] = y[i]",
-        "for k in 0..n { y[i] = x[255 - i]\nsync_grid()\nx[i] = y[i] + k\nsync_grid() }",
-        "var r = 0usize\nwhile r < 9 { x[(i + r) % 256] = n\nr += 1\nsync_grid() }",
-        "if i == 0 { f[0] = n }\nsync_grid()\nif f[0] == 3 { y[i] = 1 }"})
+  for (const char* body : {"x[i] = n\nsync_grid()\ny[i] = x[255 - i]",
+                           "x[i] = n\nsync_grid()\ny[i] = x[(i + 64) % 256]\nsync_grid()\nx[i] = y[i]",
+                           "for k in 0..n { y[i] = x[255 - i]\nsync_grid()\nx[i] = y[i] + k\nsync_grid() }",
+                           "var r = 0usize\nwhile r < 9 { x[(i + r) % 256] = n\nr += 1\nsync_grid() }",
+                           "if i == 0 { f[0] = n }\nsync_grid()\nif f[0] == 3 { y[i] = 1 }"})
     EXPECT_EQ(gridIds(body), "") << body;
   for (const char* body :
        {"x[i] = n\nsync_block()\ny[i] = x[255 - i]", "x[i] = n\nsync_grid()\ny[i] = x[255 - i]\nx[i] = 3",

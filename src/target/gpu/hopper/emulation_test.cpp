@@ -128,7 +128,7 @@ public:
     const auto onlyThis = [&](passes::TensorSchedule& schedule) {
       addBulkTiles(schedule, *chip::findGpu("sm_90"));
       std::erase_if(schedule.bulkTiles, [&](const auto& tile) { return tile.plan != test.configuration.str(); });
-      schedule.bulkSide = 1;
+      schedule.bulkRows = schedule.bulkColumns = schedule.bulkSide = 1;
     };
     lowered_ =
         tiles::testing::lower(context_, text, {.unitStrides = true, .alignedRows = true}, onlyThis, makeTileLowering);

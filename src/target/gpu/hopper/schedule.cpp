@@ -34,8 +34,8 @@ size::Expr reach(const passes::Placement& tensor) {
 }  // namespace
 
 void addBulkTiles(passes::TensorSchedule& schedule, const chip::Gpu& chip) {
-  // Thinner products are split along the depth or run in thin blocks.
-  constexpr int64_t kSide = 64;
+  // Thinner products are split along the depth or run in thin blocks. Measured on an H200 (docs/performance.md): fewer rows than 32 gain nothing.
+  constexpr int64_t kRows = 32, kColumns = 16, kSide = 64;
   const chip::ProductCosts& costs = chip.products;
   for (const Configuration& each : configurations(chip))
     schedule.bulkTiles.push_back(
@@ -55,6 +55,8 @@ void addBulkTiles(passes::TensorSchedule& schedule, const chip::Gpu& chip) {
                                     .plan = each.str(),
                                     .ofPieces = each.ofPieces});
   schedule.bulkReach = reach;
+  schedule.bulkRows = kRows;
+  schedule.bulkColumns = kColumns;
   schedule.bulkSide = kSide;
   // Maps follow the slots in the parameter; temporaries that later products add need some too.
   constexpr uint64_t kMaps = 8, kLaterSlots = 100;
