@@ -164,6 +164,7 @@ static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
   X(streamSynchronize, cuStreamSynchronize, (StreamHandle))                                                            \
   X(streamIsCapturing, cuStreamIsCapturing, (StreamHandle, int*))                                                      \
   X(streamWait, cuStreamWaitEvent, (StreamHandle, EventHandle, unsigned))                                              \
+  X(exchangeCaptureMode, cuThreadExchangeStreamCaptureMode, (int*))                                                    \
   X(captureBegin, cuStreamBeginCapture_v2, (StreamHandle, int))                                                        \
   X(captureEnd, cuStreamEndCapture, (StreamHandle, GraphHandle*))                                                      \
   X(graphDestroy, cuGraphDestroy, (GraphHandle))                                                                       \

@@ -86,6 +86,30 @@ TEST_F(CudaBorrowed, MemoryForACapturedStreamIsNotItsGraphs) {
   api_->graphDestroy(graph);
 }
 
+TEST_F(CudaBorrowed, ACaptureOfAnotherLibraryMayBeTheFirstUseOfItsStreamAndKeepsItsMemory) {
+  constexpr int kGlobal = 0;
+  const BufferRef buffer = devices_[0]->wrapDevice(memory_, 800, nullptr).value();
+  ASSERT_EQ(api_->fill(memory_, 0, 800, stream_), cuda::kSuccess);
+  ASSERT_EQ(api_->streamSynchronize(stream_), cuda::kSuccess);
+  ASSERT_EQ(api_->captureBegin(stream_, kGlobal), cuda::kSuccess);
+  DevicePointer other = 0;
+  EXPECT_NE(api_->allocate(&other, 8), cuda::kSuccess);  // as the driver has it
+  const StreamRef stream = devices_[0]->wrapStream(reinterpret_cast<uint64_t>(stream_)).value();
+  std::weak_ptr<hal::Buffer> own = stream->allocate(*devices_[0], 800).value();
+  EXPECT_FALSE(own.expired());
+  update(*stream, buffer, 3);
+  cuda::GraphHandle graph = nullptr;
+  ASSERT_EQ(api_->captureEnd(stream_, &graph), cuda::kSuccess);
+  cuda::GraphExecHandle exec = nullptr;
+  ASSERT_EQ(api_->graphInstantiate(&exec, graph, 0), cuda::kSuccess);
+  for (int i = 0; i < 2; ++i)
+    ASSERT_EQ(api_->graphLaunch(exec, stream_), cuda::kSuccess);
+  EXPECT_EQ(contents(memory_), std::vector<int64_t>(100, 6));
+  EXPECT_FALSE(own.expired());
+  api_->graphExecDestroy(exec);
+  api_->graphDestroy(graph);
+}
+
 TEST_F(CudaBorrowed, KernelsWorkInMemoryAndStreamOfAnotherLibraryInItsOrder) {
   standIn_.set("delay", 300);
   bool isOwned = true;

@@ -66,6 +66,19 @@ private:
 };
 using ContextRef = std::shared_ptr<Context>;
 
+/// For a scope of this thread, calls that a capture of another library forbids (memory, modules, waits for streams of ours): no capture is meant by them.
+class BesideCaptures {
+public:
+  explicit BesideCaptures(const Api& api) : api_(api) { api_.exchangeCaptureMode(&mode_); }
+  ~BesideCaptures() { api_.exchangeCaptureMode(&mode_); }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+private:
+  const Api& api_;
+  int mode_ = kCaptureRelaxed;  ///< then the thread's own
+};
+
 /// Makes a context current on this thread for a scope; free if it is already.
 class Enter {
 public:

@@ -264,6 +264,7 @@ Result<ModuleHandle> CudaKernel::moduleOf(Placement& placement, size_t index) {
 
 Result<ModuleHandle> CudaKernel::loadModule(Context& context, const Part& part) const {
   ModuleHandle module = nullptr;
+  const BesideCaptures beside(context.api());
   if (Result<void> done = context.check("the driver refuses the machine code",
                                         context.api().moduleLoad(&module, part.machineCode.data()));
       !done)

@@ -146,6 +146,7 @@ Result<hal::BufferRef> allocate(const hal::Device* device, Gpu& gpu, const std::
     return fail();
   const Enter enter(**context);
   const Api& api = gpu.api();
+  const BesideCaptures beside(api);
   DevicePointer pointer = 0;
   const uint64_t storageBytes = std::max<uint64_t>(bytes, 1);  // an address of its own even for nothing
   Code code = allocateOnce(**context, pointer, storageBytes, stream.get());
@@ -217,6 +218,7 @@ Result<std::unique_ptr<PinnedMemory>> PinnedMemory::create(ContextRef context, u
     return Error{concat("cannot get ", bytes, " bytes of host memory")};
   const Enter enter(*context);
   const Api& api = context->api();
+  const BesideCaptures beside(api);
   Result<void> done =
       context->check("cannot lock host memory", api.hostRegister(host, storageBytes, kHostPortable | kHostMapped));
   if (!done) {

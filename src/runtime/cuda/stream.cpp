@@ -155,13 +155,21 @@ bool CudaStream::isCaptured() const {
 }
 
 Result<hal::BufferRef> CudaStream::allocate(hal::Device& device, uint64_t bytes) {
+  bool isOfOtherGraph = false;
   {
     const std::lock_guard lock(mutex_);
-    // A recording's memory is used by every replay, and what a capture allocates belongs to its graph: both are no place in the stream's order.
-    if (core_ && !core_->context->isLost() && !recording_ && !isCaptured())
+    // Every replay of a recording or of another library's graph uses the memory: it has no place in the stream's order.
+    const bool isOrdered = core_ && !core_->context->isLost() && !recording_;
+    isOfOtherGraph = isOrdered && isCaptured();
+    if (isOrdered && !isOfOtherGraph)
       return cuda::allocate(device_, *resources_->gpu, resources_->accounting, bytes, core_);
   }
-  return device.allocate(bytes);
+  Result<hal::BufferRef> made = device.allocate(bytes);
+  if (made && isOfOtherGraph) {
+    const std::lock_guard lock(mutex_);
+    captured_.push_back(*made);
+  }
+  return made;
 }
 
 Result<void> CudaStream::fill(const hal::BufferRef& target, uint64_t offset, uint64_t bytes, uint8_t value) {

@@ -64,6 +64,8 @@ private:
   const hal::Device* device_;
   std::shared_ptr<Resources> resources_;
   const std::optional<StreamHandle> borrowed_;
+  /// What launches took for themselves while another library captured the stream: its graph, of which nobody tells, uses it.
+  std::vector<hal::BufferRef> captured_;
   std::string loss_;  ///< why a borrowed stream is gone
   mutable std::mutex mutex_;
   StreamCoreRef core_;

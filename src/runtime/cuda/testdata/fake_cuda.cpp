@@ -84,6 +84,16 @@ unsigned clusterBlocks(const Config& config) {
 }
 #endif
 
+constexpr int kRelaxedCapture = 2;
+thread_local int captureMode = 0;
+
+/// A capture is under way that calls like this one would disturb, had the thread not said that it does not mind.
+bool isForbidden() {
+  const std::lock_guard lock(state().mutex);
+  return captureMode != kRelaxedCapture &&
+         std::ranges::any_of(state().streams, [](const Stream* stream) { return stream->forbids.load(); });
+}
+
 /// Entry points and the size of their one parameter: ".entry name(… .b8 name_param_0[136]".
 Module* parse(const std::string& text) {
   auto* module = new Module;
@@ -223,6 +233,8 @@ int cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 int cuMemAlloc_v2(uint64_t* pointer, size_t bytes) {
   CALL(cuMemAlloc_v2);
+  if (isForbidden())
+    return kCaptureUnsupported;
   return allocateBytes(pointer, bytes);
 }
 int cuMemFree_v2(uint64_t pointer) {
@@ -247,8 +259,8 @@ int cuMemPoolTrimTo(int*, size_t) {
 }
 int cuMemAllocFromPoolAsync(uint64_t* pointer, size_t bytes, int*, Stream* stream) {
   CALL_IN(cuMemAllocFromPoolAsync, stream);
-  if (stream->isCapturing())
-    return kCaptureUnsupported;  // the real one makes it the graph's
+  if (stream->isCapturing() || isForbidden())
+    return kCaptureUnsupported;  // the real one makes the former the graph's
   return allocateBytes(pointer, bytes);
 }
 int cuMemFreeAsync(uint64_t pointer, Stream* stream) {
@@ -271,6 +283,8 @@ int cuPointerGetAttribute(void* value, int attribute, uint64_t pointer) {
 }
 int cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
   CALL(cuMemHostRegister_v2);
+  if (isForbidden())
+    return kCaptureUnsupported;
   const std::lock_guard lock(state().mutex);
   state().registered[static_cast<uint8_t*>(memory)] = bytes;
   return kSuccess;
@@ -346,7 +360,7 @@ int cuStreamDestroy_v2(Stream* stream) {
 }
 int cuStreamSynchronize(Stream* stream) {
   CALL_IN(cuStreamSynchronize, stream);
-  if (stream->isCapturing())
+  if (stream->isCapturing() || isForbidden())
     return kCaptureUnsupported;
   stream->synchronize();
   return state().sticky;
@@ -413,13 +427,20 @@ int cuEventElapsedTime(float* milliseconds, EventRef* start, EventRef* end) {
 
 // Graphs: what was queued while a stream captured
 
-int cuStreamBeginCapture_v2(Stream* stream, int) {
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  CALL(cuThreadExchangeStreamCaptureMode);
+  std::swap(captureMode, *mode);
+  return kSuccess;
+}
+int cuStreamBeginCapture_v2(Stream* stream, int mode) {
   CALL(cuStreamBeginCapture_v2);
   stream->beginCapture();
+  stream->forbids = mode == 0;
   return kSuccess;
 }
 int cuStreamEndCapture(Stream* stream, Graph** graph) {
   *graph = new Graph(stream->endCapture());
+  stream->forbids = false;
   CALL(cuStreamEndCapture);
   return kSuccess;
 }
@@ -488,6 +509,8 @@ int cuLinkDestroy(Link* link) {
 }
 int cuModuleLoadData(Module** module, const void* image) {
   CALL(cuModuleLoadData);
+  if (isForbidden())
+    return kCaptureUnsupported;
   const std::string text = static_cast<const char*>(image);
   const bool isPtx = text.find("\n.version") != std::string::npos || text.starts_with(".version");  // is assembled
   if (!text.starts_with("MACHINE") && !isPtx)

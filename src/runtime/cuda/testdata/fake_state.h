@@ -85,6 +85,8 @@ public:
   void beginCapture();
   std::vector<std::function<void()>> endCapture();
   bool isCapturing();
+  std::atomic<bool> forbids{
+      false};  ///< a capture that keeps other calls of any thread away (CU_STREAM_CAPTURE_MODE_GLOBAL)
 
 private:
   void work();
