@@ -100,6 +100,9 @@ TEST_F(CudaBorrowed, ACaptureOfAnotherLibraryMayBeTheFirstUseOfItsStreamAndKeeps
   update(*stream, buffer, 3);
   cuda::GraphHandle graph = nullptr;
   ASSERT_EQ(api_->captureEnd(stream_, &graph), cuda::kSuccess);
+  EXPECT_TRUE(stream->synchronize());
+  const std::weak_ptr<LoadedKernel> kernel = std::exchange(kernel_, nullptr);
+  EXPECT_FALSE(kernel.expired());
   cuda::GraphExecHandle exec = nullptr;
   ASSERT_EQ(api_->graphInstantiate(&exec, graph, 0), cuda::kSuccess);
   for (int i = 0; i < 2; ++i)

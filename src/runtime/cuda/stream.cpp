@@ -167,7 +167,7 @@ Result<hal::BufferRef> CudaStream::allocate(hal::Device& device, uint64_t bytes)
   Result<hal::BufferRef> made = device.allocate(bytes);
   if (made && isOfOtherGraph) {
     const std::lock_guard lock(mutex_);
-    captured_.push_back(*made);
+    captured_.insert(*made);
   }
   return made;
 }
@@ -303,7 +303,11 @@ Result<void> CudaStream::start(const hal::Launch& launch) {
   Result<DevicePointer> report = log_->add(launch, pending_);
   if (!report)
     return fail(report.error());
-  return pending_ ? Result<void>() : startPhases(core_->context, core_->handle, launch, *report);
+  if (pending_)
+    return {};
+  if (isCaptured())
+    captured_.insert(launch.kernel);
+  return startPhases(core_->context, core_->handle, launch, *report);
 }
 
 Result<void> CudaStream::beginRecording() {

@@ -7,6 +7,8 @@
 #include "runtime/cuda/staging.h"
 #include "runtime/hal/launch.h"
 
+#include <set>
+
 namespace vortex::cuda {
 
 /// Order after a fault: a kernel's fault is known only when the device has run it, so launches that were queued behind it may have run;
@@ -64,8 +66,9 @@ private:
   const hal::Device* device_;
   std::shared_ptr<Resources> resources_;
   const std::optional<StreamHandle> borrowed_;
-  /// What launches took for themselves while another library captured the stream: its graph, of which nobody tells, uses it.
-  std::vector<hal::BufferRef> captured_;
+  /// Kernels that were launched while another library captured the stream, and memory that they took for themselves: its graph, of whose end nobody
+  /// tells, uses both.
+  std::set<std::shared_ptr<void>> captured_;
   std::string loss_;  ///< why a borrowed stream is gone
   mutable std::mutex mutex_;
   StreamCoreRef core_;
