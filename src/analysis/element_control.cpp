@@ -4,7 +4,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace vortex::analysis {
@@ -25,7 +24,7 @@ static bool haveOneShape(mlir::ValueRange values) {
     if (any && own.size() != shape.size())
       return false;
     for (auto [a, b] : llvm::zip(own, shape))
-      if (!a || !b || !mlir::isEqualConstantIntOrValue(a, b))
+      if (!ir::isSameSize(a, b))
         return false;
     shape = own;
     any = true;

@@ -21,19 +21,10 @@ void Machine::exchange(PausedBlock& other) {
   std::swap(frame_, other.frame);
 }
 
-bool Machine::meetGrid() {
+bool Machine::pause(bool (Together::*turn)()) {
   PausedBlock own;
   exchange(own);
-  const bool goesOn = together->meet();
-  exchange(own);
-  sinceTurn = 0;
-  return goesOn;
-}
-
-bool Machine::letOthersRun() {
-  PausedBlock own;
-  exchange(own);
-  const bool goesOn = together->pass();
+  const bool goesOn = (together->*turn)();
   exchange(own);
   sinceTurn = 0;
   return goesOn;
@@ -48,7 +39,7 @@ bool Machine::execute(const Body& body) {
                   {{"in " + describe(warp ? int32_t(warp->base) : kBlockThread, linearBlock) +
                         "; blocks and warps run one after another here: one that waits for another never ends",
                     {}}});
-    if (together && ++sinceTurn > kTurn && !letOthersRun())
+    if (together && ++sinceTurn > kTurn && !pause(&Together::pass))
       return false;
     if (hasUnwritten && !checkWritten(node))
       return false;

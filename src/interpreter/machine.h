@@ -53,9 +53,8 @@ public:
 
   /// The block at hand becomes `other`, which becomes it.
   void exchange(PausedBlock& other);
-  /// In a cooperative phase: others run until they have come as far, or for a while. False: the run ends.
-  bool meetGrid();
-  bool letOthersRun();
+  /// In a cooperative phase: other blocks run, until they have come as far (Together::meet) or for a while (pass). False: the run ends.
+  bool pause(bool (Together::*turn)());
 
   bool inThreads() const { return warp != nullptr; }
   size_t lanes() const { return warp ? kWarpSize : 1; }

@@ -90,7 +90,7 @@ bool runBarrier(Machine& machine, const Node& node) {
     machine.races.barrier();
     machine.copies.barrier();
   }
-  return !llvm::cast<ir::BarrierOp>(node.op).getGrid() || machine.meetGrid();
+  return !llvm::cast<ir::BarrierOp>(node.op).getGrid() || machine.pause(&Together::meet);
 }
 
 template <typename Op, typename F> bool gridValue(Machine& machine, const Node& node, F value) {

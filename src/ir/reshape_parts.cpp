@@ -2,21 +2,16 @@
 
 #include "ir/tile_sizes.h"
 
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
-
 namespace vortex::ir {
 
 ReshapeParts reshapeParts(ReshapeOp op) {
   auto from = tileSizes(op.getValue()), to = tileSizes(op.getResult());
-  auto equal = [](mlir::OpFoldResult a, mlir::OpFoldResult b) {
-    return a && b && mlir::isEqualConstantIntOrValue(a, b);
-  };
   ReshapeParts parts{0, 0};
   size_t most = std::min(from.size(), to.size());
-  while (parts.prefix < most && equal(from[parts.prefix], to[parts.prefix]))
+  while (parts.prefix < most && isSameSize(from[parts.prefix], to[parts.prefix]))
     ++parts.prefix;
   while (parts.prefix + parts.suffix < most &&
-         equal(from[from.size() - 1 - parts.suffix], to[to.size() - 1 - parts.suffix]))
+         isSameSize(from[from.size() - 1 - parts.suffix], to[to.size() - 1 - parts.suffix]))
     ++parts.suffix;
   return parts;
 }

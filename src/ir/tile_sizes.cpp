@@ -201,4 +201,6 @@ SmallVector<OpFoldResult> viewSizes(Value view) {
   return sizes;
 }
 
+bool isSameSize(OpFoldResult a, OpFoldResult b) { return a && b && mlir::isEqualConstantIntOrValue(a, b); }
+
 }  // namespace vortex::ir

@@ -12,6 +12,9 @@ namespace vortex::ir {
 /// with several non-constant dimensions, and for branch results with an extent computed inside the branch.
 llvm::SmallVector<mlir::OpFoldResult> tileSizes(mlir::Value tile);
 
+/// Both are known, and equal as numbers or one value.
+bool isSameSize(mlir::OpFoldResult a, mlir::OpFoldResult b);
+
 /// The same as values at the builder's insertion point (after `tile`), creating constants and block-extent products. Null where
 /// nothing can be created.
 llvm::SmallVector<mlir::Value> tileSizeValues(mlir::OpBuilder& builder, mlir::Location loc, mlir::Value tile);

@@ -4,8 +4,6 @@
 #include "ir/tile_sizes.h"
 #include "passes/plan/axes.h"
 
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
-
 namespace vortex::passes {
 
 using namespace mlir;
@@ -64,19 +62,15 @@ Statement statementOf(ir::TileStoreOp store) {
   return statement;
 }
 
-bool sameNumber(OpFoldResult a, OpFoldResult b) {
-  return a && b && (a == b || (getConstantIntValue(a) && getConstantIntValue(a) == getConstantIntValue(b)));
-}
-
 bool sameOffsets(OperandRange a, OperandRange b) {
   return a.size() == b.size() &&
-         llvm::all_of(llvm::zip(a, b), [](auto pair) { return sameNumber(std::get<0>(pair), std::get<1>(pair)); });
+         llvm::all_of(llvm::zip(a, b), [](auto pair) { return ir::isSameSize(std::get<0>(pair), std::get<1>(pair)); });
 }
 
 bool sameSizes(Value a, Value b) {
   SmallVector<OpFoldResult> first = ir::tileSizes(a), second = ir::tileSizes(b);
   return first.size() == second.size() && llvm::all_of(llvm::zip(first, second), [](auto pair) {
-           return sameNumber(std::get<0>(pair), std::get<1>(pair));
+           return ir::isSameSize(std::get<0>(pair), std::get<1>(pair));
          });
 }
 

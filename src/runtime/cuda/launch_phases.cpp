@@ -46,6 +46,8 @@ Code queue(const Api& api, StreamHandle stream, const hal::LaunchPhase& phase, c
 }
 
 Result<void> allowShared(Context& context, const hal::LaunchPhase& phase, const LoadedEntry& code) {
+  if (phase.sharedBytes <= code.dynamicSharedBytes.load(std::memory_order_relaxed))
+    return {};
   const auto bytes = static_cast<int>(phase.sharedBytes);
   Result<void> allowed = context.check("cannot get more than 48 KiB of shared memory",
                                        context.api().functionSet(code.function, kFunctionMaxDynamicShared, bytes));
@@ -57,9 +59,8 @@ Result<void> allowShared(Context& context, const hal::LaunchPhase& phase, const 
 /// How many blocks of the phase the device runs at the same time.
 Result<uint64_t> residentBlocks(const Gpu& gpu, Context& context, const hal::LaunchPhase& phase,
                                 const LoadedEntry& code) {
-  if (phase.sharedBytes > code.dynamicSharedBytes.load(std::memory_order_relaxed))
-    if (Result<void> allowed = allowShared(context, phase, code); !allowed)
-      return allowed.takeError();
+  if (Result<void> allowed = allowShared(context, phase, code); !allowed)
+    return allowed.takeError();
   int blocks = 0;
   Result<void> told = context.check(
       "the driver does not tell how many blocks run at the same time",
@@ -89,9 +90,8 @@ Result<void> checkPhase(const Gpu& gpu, const hal::Launch& launch, const hal::La
 
 Result<void> startPhase(Context& context, StreamHandle stream, const hal::Launch& launch, const hal::LaunchPhase& phase,
                         const LoadedEntry& code, void** parameters) {
-  if (phase.sharedBytes > code.dynamicSharedBytes.load(std::memory_order_relaxed))
-    if (Result<void> allowed = allowShared(context, phase, code); !allowed)
-      return allowed;
+  if (Result<void> allowed = allowShared(context, phase, code); !allowed)
+    return allowed;
   const Code started = queue(context.api(), stream, phase, code, parameters);
   if (started == kSuccess)
     return {};

@@ -37,12 +37,12 @@ public:
   }
 
   RaceReport run() {
-    const bool hasWarpBarriers = hasStep(StepKind::WarpBarrier);
+    const bool hasWarpBarriers = hasStep([](const Step& step) { return step.kind == StepKind::WarpBarrier; });
     intervals_ = intervals(BarrierKind::OfBlocks);
     if (hasWarpBarriers)
       askIntervals(intervals(BarrierKind::OfBlocksAndWarps), Scope::SameWarp);
     askIntervals(intervals_, hasWarpBarriers ? Scope::OtherWarps : Scope::Block);
-    if (hasGridBarriers()) {
+    if (hasStep(isGridBarrier)) {
       differences_.emplace(graph_, structure_);
       askIntervals(intervals(BarrierKind::OfGrids), Scope::Grid);
     } else {
@@ -65,16 +65,9 @@ private:
     return shape;
   }
 
-  bool hasStep(StepKind kind) const {
+  template <typename Predicate> bool hasStep(Predicate holds) const {
     for (uint32_t s = 0; s < graph_.stepCount(); ++s)
-      if (graph_[StepId{s}].kind == kind)
-        return true;
-    return false;
-  }
-
-  bool hasGridBarriers() const {
-    for (uint32_t s = 0; s < graph_.stepCount(); ++s)
-      if (isGridBarrier(graph_[StepId{s}]))
+      if (holds(graph_[StepId{s}]))
         return true;
     return false;
   }

@@ -1,26 +1,13 @@
 // Stores of tiles and the order of memory.
 #include "target/gpu/tiles/tiles_state.h"
+#include "target/interface/tile_order.h"
 
 namespace vortex::target::gpu::tiles {
 
 bool Tiles::isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const {
-  llvm::DenseSet<mlir::Value> seen;
-  llvm::SmallVector<mlir::Value> pending{load.getResult()};
-  while (!pending.empty()) {
-    mlir::Value value = pending.pop_back_val();
-    if (!seen.insert(value).second || v_.place(value))
-      continue;
-    for (mlir::Operation* user : value.getUsers()) {
-      mlir::Operation* here = op->getBlock()->findAncestorOpInBlock(*user);
-      if (!here || (here != op && op->isBeforeInBlock(here)) || (here == op && op->getNumRegions() != 0))
-        return true;
-      if (here != op && (user->getNumRegions() == 0 || here->hasAttr(kPerElement)))
-        for (mlir::Value result : (here->hasAttr(kPerElement) ? here : user)->getResults())
-          if (isTile(result))
-            pending.push_back(result);
-    }
-  }
-  return false;
+  return target::isReadAfter(
+      load, op, [this](mlir::Value value) { return v_.place(value) != nullptr; },
+      [](mlir::Operation* here) { return here->hasAttr(kPerElement); });
 }
 
 /// Stores wait for others that can share their loops.
@@ -104,32 +91,12 @@ void Tiles::emitRoots(llvm::ArrayRef<Root> roots) {
     nest().emitStores(together);
 }
 
-static bool mayWrite(mlir::Operation* effect, const void* base) {
-  if (!effect)
-    return true;
-  bool writes = false;
-  effect->walk([&](mlir::Operation* op) {
-    auto touches = [&](mlir::Value view) { writes |= rootView(view).getAsOpaquePointer() == base; };
-    if (auto store = llvm::dyn_cast<ir::StoreOp>(op))
-      touches(store.getView());
-    else if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op))
-      touches(store.getView());
-    else if (auto atomic = llvm::dyn_cast<ir::AtomicRmwOp>(op))
-      touches(atomic.getView());
-    else if (auto atomic = llvm::dyn_cast<ir::AtomicCasOp>(op))
-      touches(atomic.getView());
-    else if (auto atomic = llvm::dyn_cast<ir::AtomicStoreOp>(op))
-      touches(atomic.getView());
-  });
-  return writes;
-}
-
 void Tiles::flushReads(mlir::Operation* effect) {
   if (!l.state.error.empty())
     return;
   flushStores();
   for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scopes_.back().loads)) {
-    if (v_.place(load) || !mayWrite(effect, rootView(load.getView()).getAsOpaquePointer()))
+    if (v_.place(load) || !mayWrite(effect, load.getView()))
       continue;
     if ((!effect || isReadAfter(load, effect)) && !toMemory(load.getResult()))
       l.fail(load, "a tile of this size that is read after its memory is written");
