@@ -25,6 +25,13 @@ std::shared_ptr<VecStorage> Evaluator::makeList(Type elem, int64_t count, const 
   return storage;
 }
 
+bool Evaluator::mayChangeLength(const VecValue& list, const Expr& at) {
+  if (list.isSlice)
+    fail("E0706", at, "a part of a list keeps its length", "this is a slice",
+         "`.copy()` of the slice is a list of its own");
+  return !list.isSlice;
+}
+
 std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
   auto arg = [&](size_t i) { return deref(eval(*expr.args[i]), *expr.args[i]); };
   switch (expr.builtin) {
@@ -40,13 +47,13 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
   }
   case Builtin::Push: {
     Value vec = arg(0), value = interrupted() ? Value() : eval(*expr.args[1]);
-    if (!interrupted())
+    if (!interrupted() && mayChangeLength(vec.asVec(), expr))
       vec.asVec().storage->push(value);
     return Value();
   }
   case Builtin::Pop: {
     Value value = arg(0);
-    if (interrupted())
+    if (interrupted() || !mayChangeLength(value.asVec(), expr))
       return Value();
     VecStorage& storage = *value.asVec().storage;
     if (storage.size() == 0)
@@ -115,17 +122,20 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
     Value value = arg(0);
     if (interrupted())
       return Value();
-    VecStorage& storage = *value.asVec().storage;
+    const VecValue& list = value.asVec();
+    VecStorage& storage = *list.storage;
     if (!storage.packed)
       return fail("E0706", expr, "`sort` orders numbers");
     std::vector<Value> values;
-    for (size_t i = 0; i < storage.size(); ++i)
-      values.push_back(storage.at(i));
-    std::sort(values.begin(), values.end(), [&](const Value& a, const Value& b) {
+    for (size_t i = 0; i < list.size(); ++i)
+      values.push_back(storage.at(list.begin + i));
+    const auto isNumber = [&](const Value& x) { return binary(BinaryOp::Eq, storage.type, x, x, expr).asInt() != 0; };
+    const auto numbers = std::partition(values.begin(), values.end(), isNumber);  // NaN comes last
+    std::sort(values.begin(), numbers, [&](const Value& a, const Value& b) {
       return binary(BinaryOp::Lt, storage.type, a, b, expr).asInt() != 0;
     });
     for (size_t i = 0; i < values.size(); ++i)
-      storage.set(i, values[i]);
+      storage.set(list.begin + i, values[i]);
     return Value();
   }
   case Builtin::Copy: {

@@ -80,6 +80,7 @@ private:
   // builtins.cpp, builtins_text.cpp, builtins_tensor.cpp, builtins_vec.cpp
   Value evalBuiltin(const lang::Expr& expr);
   std::optional<Value> vecBuiltin(const lang::Expr& expr);
+  bool mayChangeLength(const VecValue& list, const lang::Expr& at);
   std::optional<Value> tensorBuiltin(const lang::Expr& expr);
   std::optional<Value> textBuiltin(const lang::Expr& expr);
   Value random(const lang::Expr& expr);

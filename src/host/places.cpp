@@ -111,6 +111,9 @@ Value Evaluator::evalAssign(const Expr& expr) {
   // Assigning through a variable that holds a reference writes the referent.
   while (target.slot && target.slot->isReference() && expr.args[0]->type && expr.args[0]->type->kind != TypeKind::Ref)
     target = target.slot->asReference();
+  if (target.temporary && !target.slot && !target.vec)
+    return fail("E0706", expr, "a part of a list cannot be assigned", "this is a slice",
+                "assign its elements in a loop");
   if (expr.hasOp) {
     Type type = stripRef(expr.args[0]->type);
     Value old = load(target, expr);

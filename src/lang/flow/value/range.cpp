@@ -133,7 +133,8 @@ Interval Values::interval(Context& context, const Monomial& monomial) {
   return context.products.insert_or_assign(monomial, product).first->second;
 }
 
-/// By the products of extents that are bounded: of factors that are extents, or parts of them (ceil_div(M, 64) is at most M).
+/// By the products of sizes that are bounded: of factors that are sizes, or parts of them (ceil_div(M, 64) is at most M). Numbers that may be negative are
+/// no sizes: launches bound the product of those that are not.
 Interval Values::boundedByProducts(Context& context, const Monomial& monomial) {
   std::vector<ValueId> least;
   for (ValueId leaf : monomial)
@@ -144,7 +145,8 @@ Interval Values::boundedByProducts(Context& context, const Monomial& monomial) {
     std::vector<bool> isTaken(least.size());
     size_t common = 0;
     for (size_t i = 0; i < least.size(); ++i)
-      if (const auto found = std::find(left.begin(), left.end(), least[i]); found != left.end()) {
+      if (const auto found = std::find(left.begin(), left.end(), least[i]);
+          found != left.end() && leafRange(context, least[i]).low >= 0) {
         left.erase(found);
         isTaken[i] = true;
         ++common;

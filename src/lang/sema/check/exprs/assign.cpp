@@ -144,6 +144,11 @@ Expr* checkAssign(BodyState& body, const syn::AssignExpr* expr) {
   const bool isAwaited = target->kind == ExprKind::Var && target->variable->isDeferred && !expr->isCompound;
   if (isError(value) || (!isAwaited && !checkWritable(body, target, expr->target->range, "assigned")))
     return errorExpr(body, expr->range);
+  if (target->kind == ExprKind::Slice && target->type->kind == TypeKind::Vec) {
+    error(body, "E0316", expr->target->range, "a part of a list cannot be assigned")
+        .help("assign its elements in a loop");
+    return errorExpr(body, expr->range);
+  }
   if (value->kind == ExprKind::Builtin && value->builtin == Builtin::Stage && !expr->isCompound &&
       !mayStageInto(body, target, value->args[0], expr->target->range))
     return errorExpr(body, expr->range);
