@@ -157,6 +157,7 @@ private:
   void emitLet(const Expr& expr);
   void meetBefore(const lang::Expr& let);
   void emitLetTensor(const Expr& expr);
+  void beginStorage(const Expr& let);
   void emitArrayOfTensors(const Expr& let);
   void emitAssign(const Expr& expr);
   void emitAssignTile(const Expr& expr);

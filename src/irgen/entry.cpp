@@ -105,6 +105,21 @@ uint32_t Entry::addTemporary(std::string name, mlir::Type type, llvm::SmallVecto
   return arguments_.size() - 1;
 }
 
+std::optional<uint32_t> Entry::addTemporary(const lang::Variable& tensor) {
+  EntryArgument argument;
+  argument.name = tensor.name;
+  argument.role = ir::Role::Temp;
+  argument.range = tensor.range;
+  for (const lang::DimExpr& dim : tensor.type->shape) {
+    argument.extents.push_back(size(dim));
+    if (!argument.extents.back())
+      return std::nullopt;
+  }
+  const uint32_t first = arguments_.size();
+  addPlanes(tensor.type, argument);
+  return first;
+}
+
 llvm::SmallVector<mlir::Type> Entry::argumentTypes() const {
   llvm::SmallVector<mlir::Type> types;
   for (const EntryArgument& argument : arguments_)

@@ -51,6 +51,8 @@ public:
   llvm::ArrayRef<lang::Type> results() const { return results_; }
   llvm::ArrayRef<int64_t> scalarResults() const { return scalarResults_; }
   uint32_t addTemporary(std::string name, mlir::Type type, llvm::SmallVector<ir::SizeAttr> extents);
+  /// Of a tensor of the body: one per plane, the first of which is returned. None where a launch cannot evaluate an extent.
+  std::optional<uint32_t> addTemporary(const lang::Variable& tensor);
 
   /// Argument of the tensor or scalar at `fieldPath` in parameter `param`.
   uint32_t argumentOf(uint32_t param, llvm::ArrayRef<uint32_t> fieldPath) const;

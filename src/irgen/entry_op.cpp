@@ -41,6 +41,8 @@ public:
   void add(const LaunchCheck& check) {
     if (check.kind == LaunchCheck::Kind::ExtentEquals)
       return addExtent(check);
+    if (check.kind == LaunchCheck::Kind::Exact)
+      return addExact(check);
     ir::SizeAttr value = entry_.size(check.expected);
     if (!value)
       return;
@@ -175,6 +177,21 @@ private:
       message += ", but " + check.expected.text(names_) + " is {1}";
     }
     push(ir::sizeBinary(size::Op::Equal, actual, expected), message, {actual, expected});
+  }
+
+  void addExact(const LaunchCheck& check) {
+    ir::SizeAttr dividend = entry_.size(check.expected), divisor = entry_.size(check.divisor);
+    ir::SizeAttr zero = entry_.constant(0);
+    ir::SizeAttr isExact =
+        ir::sizeBinary(size::Op::And, ir::sizeUnary(size::Op::Not, ir::sizeBinary(size::Op::Equal, divisor, zero)),
+                       ir::sizeBinary(size::Op::Equal, ir::sizeBinary(size::Op::Mod, dividend, divisor), zero));
+    ir::SizeAttr areEqual = ir::sizeBinary(size::Op::Equal, entry_.size(check.agrees), entry_.size(check.with));
+    const bool isNumber = check.divisor.asConstant().has_value();
+    push(ir::sizeBinary(size::Op::Or, areEqual, isExact),
+         check.expected.text(names_) + " must be a multiple of " + check.divisor.text(names_) +
+             (isNumber ? ", but is {0}" : " = {1}, but is {0}") + ": " + check.agrees.text(names_) + " and " +
+             check.with.text(names_) + " have to be equal",
+         isNumber ? llvm::ArrayRef(dividend) : llvm::ArrayRef({dividend, divisor}));
   }
 
   /// Of the extent that gives a dimension variable its value as a quotient.

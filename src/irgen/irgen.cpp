@@ -157,7 +157,10 @@ private:
     for (const auto& variable : kernel_.variables)
       if (variable->isResultStorage && !context_.storage.count(variable.get()) &&
           !context_.tileResults.contains(variable.get()))
-        refuseStorage(*variable);
+        context_.hasThreads
+            ? refuseStorage(*variable, "tensors written by element of which several are returned as one result, or one "
+                                       "as several, or another of the name")
+            : addStorage(*variable);
     for (size_t i = 0; i < entry_.results().size(); ++i) {
       bool filled = kernel_.kernel->gridKind != GridKind::Explicit || kernel_.kernel->tile;
       for (uint32_t leaf = 0; leaf < types_.leafCount(entry_.results()[i]); ++leaf)
@@ -197,12 +200,10 @@ private:
   }
 
   /// It stands for a result of its type until the body is emitted.
-  void refuseStorage(const Variable& variable) {
+  void refuseStorage(const Variable& variable, llvm::StringRef what) {
     context_.failed = true;
-    mlir::emitError(locations_(variable.range)) << "not supported yet: tensors written by element of which several are "
-                                                   "returned as one result, or one as several, or another of "
-                                                   "the name; `" +
-                                                       variable.name + "` is one";
+    mlir::emitError(locations_(variable.range))
+        << "not supported yet: " << what << "; `" << variable.name << "` is one";
     for (size_t i = 0; i < entry_.results().size(); ++i)
       if (lang::Type result = entry_.results()[i];
           result->isTensor() && result->elem == variable.type->elem && result->rank() == variable.type->rank())
@@ -239,6 +240,15 @@ private:
     for (const EntryArgument& argument : entry_.arguments())
       body.addArgument(argument.type, locations_(argument.range));
     return kernel;
+  }
+
+  /// Memory of the launch for a tensor that is written by element and is not, or not alone, a result.
+  void addStorage(const Variable& variable) {
+    if (std::optional<uint32_t> first = entry_.addTemporary(variable)) {
+      context_.storage[&variable] = *first;
+      return;
+    }
+    refuseStorage(variable, "tensors written by element whose extents only the running kernel knows");
   }
 
   void addPartials() {

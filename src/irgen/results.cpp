@@ -51,6 +51,33 @@ void Emitter::returnValue(const Expr& value, uint32_t result) {
   parked_.erase(&value);
 }
 
+/// The first value of a result or temporary, which is storage of the entry.
+void Emitter::beginStorage(const Expr& let) {
+  Location at = loc(let);
+  const Variable* variable = let.variable;
+  const Expr* value = let.args.empty() ? nullptr : let.args[0];
+  const auto first = llvm::cast<mlir::BlockArgument>(variables_[variable].leaves[0]);
+  const EntryArgument& argument = context_.entry.argument(first.getArgNumber());
+  // A loop comes here again after it has written.
+  mlir::Operation* around = b_.getBlock()->getParentOp();
+  const bool isInLoop =
+      llvm::isa<mlir::LoopLikeOpInterface>(around) || around->getParentOfType<mlir::LoopLikeOpInterface>();
+  const bool isZeros = !value || (value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros);
+  if (isZeros && argument.zero && (context_.hasThreads || !isInLoop))
+    return;
+  if (!value && context_.hasThreads)
+    return;
+  if (context_.hasThreads) {
+    unsupported(let, "a result that starts with other values than zero in a kernel with threads");
+    return;
+  }
+  Flat tiles = value ? evalTiles(*value) : Flat();
+  for (auto [plane, view] : llvm::enumerate(variables_[variable].leaves)) {
+    Value zero = value ? Value() : math_.zero(at, llvm::cast<ir::ViewType>(view.getType()).getElementType());
+    storeTile(at, value ? tiles.leaves[plane] : broadcastScalar(at, zero, variable->type), view);
+  }
+}
+
 /// One value per block: of what each warp has, the first one's.
 void Emitter::returnPerBlock(const Expr& value, Value destination) {
   Location at = loc(value);

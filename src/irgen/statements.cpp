@@ -193,19 +193,8 @@ void Emitter::meetBefore(const Expr& let) {
 void Emitter::emitLetTensor(const Expr& expr) {
   const Variable* variable = expr.variable;
   const Expr* value = expr.args.empty() ? nullptr : expr.args[0];
-  if (variables_.count(variable)) {  // a result or temporary: storage of the entry
-    if (value &&
-        !(value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros &&
-          context_.entry.argument(llvm::cast<mlir::BlockArgument>(variables_[variable].leaves[0]).getArgNumber())
-              .zero)) {
-      if (context_.hasThreads)
-        unsupported(expr, "a result that starts with other values than zero in a kernel with threads");
-      else
-        for (auto [tile, view] : llvm::zip(evalTiles(*value).leaves, variables_[variable].leaves))
-          storeTile(loc(expr), tile, view);
-    }
-    return;
-  }
+  if (variables_.count(variable))
+    return beginStorage(expr);
   if (!namesMemory(variable)) {
     declare(variable);
     if (!value)

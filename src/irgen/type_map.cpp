@@ -183,6 +183,18 @@ uint32_t TypeMap::leafCount(lang::Type type) const {
   return leaves.size();
 }
 
+lang::Type TypeMap::tensorOf(lang::Type type, uint32_t leaf) const {
+  type = stripRef(type);
+  if (type->isTensor())
+    return type;
+  if (type->kind == TypeKind::Array)
+    return tensorOf(type->elem, isMemoryArray(type) ? leaf : leaf % leafCount(type->elem));
+  uint32_t field = 0;
+  while (leaf >= fieldOffset(type, field + 1))
+    ++field;
+  return tensorOf(type->elems[field], leaf - fieldOffset(type, field));
+}
+
 uint32_t TypeMap::fieldOffset(lang::Type type, uint32_t field) const {
   if (type->kind == TypeKind::Array)
     return field * leafCount(type->elem);

@@ -46,6 +46,8 @@ public:
   /// elements, references to tensors their views, ranges begin, end and step, everything else none.
   void flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type>& leaves) const;
   uint32_t leafCount(lang::Type type) const;
+  /// The tensor to which leaf `leaf` of a value of `type` belongs.
+  lang::Type tensorOf(lang::Type type, uint32_t leaf) const;
   /// Number of leaves before field `field` of a struct or tuple, or before that element of an array.
   uint32_t fieldOffset(lang::Type type, uint32_t field) const;
 

@@ -35,10 +35,12 @@ void Emitter::assign(Location loc, const Variable* variable, Flat value) {
   llvm::SmallVector<mlir::Type, 1> types = leafTypes(variable);
   VORTEX_CHECK(types.size() == value.leaves.size(), "`%s` takes %zu values, not %zu", variable->name.c_str(),
                types.size(), value.leaves.size());
-  for (auto [leaf, type] : llvm::zip(value.leaves, types))
-    if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(type))
-      leaf = isView(leaf.getType()) ? adaptTile(loc, loadTile(loc, leaf, variable->type), tile)
+  for (auto [index, type] : llvm::enumerate(types))
+    if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(type)) {
+      Value& leaf = value.leaves[index];
+      leaf = isView(leaf.getType()) ? adaptTile(loc, loadTile(loc, leaf, types_.tensorOf(variable->type, index)), tile)
                                     : adaptTile(loc, leaf, tile);
+    }
   variables_[variable] = {value.leaves, value.ref, inThreads_ || value.inRegion};
 }
 
@@ -58,10 +60,8 @@ Flat Emitter::read(Location loc, const Variable* variable) {
   for (auto [index, leaf] : llvm::enumerate(slot.leaves)) {
     mlir::Type expected = index < types.size() ? types[index] : leaf.getType();
     if (!leaf && llvm::isa<mlir::RankedTensorType>(expected)) {
-      lang::Type tensor = variable->type;
-      while (tensor->kind == lang::TypeKind::Array)
-        tensor = tensor->elem;
-      leaf = broadcastScalar(loc, math_.zero(loc, mlir::getElementTypeOrSelf(expected)), tensor);
+      leaf = broadcastScalar(loc, math_.zero(loc, mlir::getElementTypeOrSelf(expected)),
+                             types_.tensorOf(variable->type, index));
       if (context_.forChecks)
         leaf.getDefiningOp()->setAttr("vx.unwritten", b_.getUnitAttr());
     }

@@ -27,11 +27,7 @@ std::optional<DimExpr> exactQuotient(const DimExpr& value, int64_t divisor) {
       return std::nullopt;
     DimExpr term = DimExpr::constant(coefficient / divisor);
     for (const DimAtom& atom : monomial) {
-      DimExpr factor = atom.kind == DimAtom::Kind::Variable ? DimExpr::variable(atom.id)
-                       : atom.kind == DimAtom::Kind::Opaque
-                           ? DimExpr::opaque(atom.id)
-                           : DimExpr::apply(atom.kind, atom.operands[0], atom.operands[1]);
-      term = DimExpr::mul(term, factor);
+      term = DimExpr::mul(term, DimExpr::ofAtom(atom));
     }
     out = DimExpr::add(out, term);
   }
@@ -96,18 +92,19 @@ DimExpr DimExpr::constant(int64_t value) {
   return out;
 }
 DimExpr DimExpr::variable(DimVarId id) {
-  DimExpr out;
   DimAtom atom;
   atom.id = id;
-  out.terms_[{atom}] = 1;
-  return out;
+  return ofAtom(std::move(atom));
 }
 DimExpr DimExpr::opaque(uint32_t id) {
-  DimExpr out;
   DimAtom atom;
   atom.kind = DimAtom::Kind::Opaque;
   atom.id = id;
-  out.terms_[{atom}] = 1;
+  return ofAtom(std::move(atom));
+}
+DimExpr DimExpr::ofAtom(DimAtom atom) {
+  DimExpr out;
+  out.terms_[{std::move(atom)}] = 1;
   return out;
 }
 
@@ -152,9 +149,7 @@ DimExpr DimExpr::apply(DimAtom::Kind op, const DimExpr& lhs, const DimExpr& rhs)
   atom.kind = op;
   const bool swap = (op == DimAtom::Kind::Min || op == DimAtom::Kind::Max) && rhs < lhs;
   atom.operands = swap ? std::vector<DimExpr>{rhs, lhs} : std::vector<DimExpr>{lhs, rhs};
-  DimExpr out;
-  out.terms_[{atom}] = 1;
-  return out;
+  return ofAtom(std::move(atom));
 }
 
 std::optional<int64_t> DimExpr::asConstant() const {
@@ -182,6 +177,80 @@ bool DimExpr::hasOpaque() const {
           return true;
     }
   return false;
+}
+
+namespace {
+
+size_t depthOf(const DimExpr& expr);
+size_t depthOf(const DimAtom& atom) {
+  size_t depth = 0;
+  for (const DimExpr& operand : atom.operands)
+    depth = std::max(depth, depthOf(operand) + 1);
+  return depth;
+}
+size_t depthOf(const DimExpr& expr) {
+  size_t depth = 0;
+  for (const auto& [monomial, coefficient] : expr.terms())
+    for (const DimAtom& atom : monomial)
+      depth = std::max(depth, depthOf(atom));
+  return depth;
+}
+
+bool isQuotient(const DimAtom& atom) {
+  return atom.kind == DimAtom::Kind::Div || atom.kind == DimAtom::Kind::CeilDiv || atom.kind == DimAtom::Kind::Mod;
+}
+
+DimExpr power(const DimExpr& base, size_t exponent) {
+  DimExpr out = DimExpr::constant(1);
+  while (exponent-- > 0)
+    out = DimExpr::mul(out, base);
+  return out;
+}
+
+/// Where x / y is exact, `expr` times a power of y, without that quotient.
+DimExpr withoutQuotient(const DimExpr& expr, const DimAtom& quotient) {
+  size_t most = 0;
+  for (const auto& [monomial, coefficient] : expr.terms())
+    most = std::max<size_t>(most, static_cast<size_t>(std::count(monomial.begin(), monomial.end(), quotient)));
+  DimExpr out;
+  for (const auto& [monomial, coefficient] : expr.terms()) {
+    const auto times = static_cast<size_t>(std::count(monomial.begin(), monomial.end(), quotient));
+    if (quotient.kind == DimAtom::Kind::Mod && times > 0)
+      continue;  // no remainder
+    DimExpr term = DimExpr::constant(coefficient);
+    for (const DimAtom& atom : monomial)
+      if (!(atom == quotient))
+        term = DimExpr::mul(term, DimExpr::ofAtom(atom));
+    if (quotient.kind != DimAtom::Kind::Mod)
+      term = DimExpr::mul(DimExpr::mul(term, power(quotient.operands[0], times)),
+                          power(quotient.operands[1], most - times));
+    out = DimExpr::add(out, term);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::vector<ExactQuotient>> quotientsOfZero(const DimExpr& expr) {
+  constexpr size_t kMostQuotients = 16, kMostTerms = 256;
+  std::vector<ExactQuotient> quotients;
+  DimExpr rest = expr;
+  while (rest.asConstant() != 0) {
+    const DimAtom* deepest = nullptr;  // its operands bring only what is less deep
+    for (const auto& [monomial, coefficient] : rest.terms())
+      for (const DimAtom& atom : monomial)
+        if (isQuotient(atom) && (!deepest || depthOf(atom) > depthOf(*deepest)))
+          deepest = &atom;
+    if (!deepest || deepest->operands[1].asConstant() == 0 || quotients.size() == kMostQuotients ||
+        rest.terms().size() > kMostTerms || expr.hasOpaque())
+      return std::nullopt;
+    const DimAtom quotient = *deepest;
+    rest = withoutQuotient(rest, quotient);
+    const ExactQuotient needed{quotient.operands[0], quotient.operands[1]};
+    if (std::find(quotients.begin(), quotients.end(), needed) == quotients.end())
+      quotients.push_back(needed);
+  }
+  return quotients;
 }
 
 DimExpr DimExpr::substitute(const std::vector<std::optional<DimExpr>>& values) const {

@@ -35,6 +35,7 @@ public:
   static DimExpr constant(int64_t value);
   static DimExpr variable(DimVarId id);
   static DimExpr opaque(uint32_t id);
+  static DimExpr ofAtom(DimAtom atom);
   static DimExpr add(const DimExpr& lhs, const DimExpr& rhs);
   static DimExpr sub(const DimExpr& lhs, const DimExpr& rhs);
   static DimExpr mul(const DimExpr& lhs, const DimExpr& rhs);
@@ -50,11 +51,20 @@ public:
   /// In the user's names: "3*D", "ceil_div(N, 32)".
   std::string text(const std::vector<std::string>& names) const;
   bool operator==(const DimExpr& other) const { return terms_ == other.terms_; }
+  bool operator!=(const DimExpr& other) const { return terms_ != other.terms_; }
   bool operator<(const DimExpr& other) const { return terms_ < other.terms_; }
 
 private:
   std::map<Monomial, int64_t> terms_;  // no zero coefficients
 };
+
+/// `dividend` has to be a multiple of `divisor`, which is not 0.
+struct ExactQuotient {
+  DimExpr dividend, divisor;
+  bool operator==(const ExactQuotient& other) const = default;
+};
+/// What makes `expr` zero: that these quotients leave no remainder. None where it is not zero then, or where terms are opaque.
+std::optional<std::vector<ExactQuotient>> quotientsOfZero(const DimExpr& expr);
 
 /// Are two extents equal: for every value of the variables (Yes), for none that can be seen (No: the difference is a non-zero
 /// constant, or both are different named variables and the context is a kernel), or only known at launch (Unknown).

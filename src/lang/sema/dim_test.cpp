@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -78,6 +80,64 @@ TEST(Dim, NormalFormKeepsTheValueOfRandomExpressions) {
     for (const auto& [expr, value] : pool)
       EXPECT_EQ(expr.substitute(constants).asConstant(), value) << expr.text(kNames);
   }
+}
+
+TEST(Dim, QuotientsThatMakeSumsZero) {
+  const DimExpr n = var(0), m = var(1);
+  const auto half = DimExpr::apply(Kind::Div, n, num(2)), part = DimExpr::apply(Kind::Div, n, m);
+  const auto needed = [](const DimExpr& a, const DimExpr& b) { return quotientsOfZero(DimExpr::sub(a, b)); };
+  EXPECT_EQ(needed(n, n)->size(), 0u);
+  EXPECT_EQ(needed(DimExpr::mul(half, num(2)), n), (std::vector<ExactQuotient>{{n, num(2)}}));
+  EXPECT_EQ(needed(DimExpr::sub(n, half), half), (std::vector<ExactQuotient>{{n, num(2)}}));
+  EXPECT_EQ(needed(DimExpr::mul(part, m), n), (std::vector<ExactQuotient>{{n, m}}));
+  EXPECT_EQ(needed(DimExpr::mul(DimExpr::mul(part, part), DimExpr::mul(m, m)), DimExpr::mul(n, n))->size(), 1u);
+  EXPECT_EQ(needed(DimExpr::sub(n, DimExpr::apply(Kind::Mod, n, num(4))), n)->size(), 1u);
+  EXPECT_EQ(needed(DimExpr::mul(DimExpr::apply(Kind::Div, half, num(3)), num(6)), n)->size(), 2u);
+  EXPECT_FALSE(needed(n, m));
+  EXPECT_FALSE(needed(DimExpr::mul(half, num(3)), n));
+  EXPECT_FALSE(needed(DimExpr::mul(DimExpr::apply(Kind::Max, n, m), num(2)), n));
+  EXPECT_FALSE(needed(DimExpr::mul(DimExpr::apply(Kind::Div, DimExpr::opaque(1), num(2)), num(2)), DimExpr::opaque(1)));
+}
+
+// Oracle: wherever the quotients leave no remainder, the sum is 0.
+TEST(Dim, RandomSumsAreZeroWhereTheirQuotientsAreExact) {
+  std::mt19937 random(11);
+  size_t found = 0, exact = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::vector<DimExpr> pool{var(0), var(1), num(2), num(3)};
+    for (int step = 0; step < 4; ++step) {
+      const DimExpr a = pool[random() % pool.size()], b = pool[random() % pool.size()];
+      switch (random() % 4) {
+      case 0: pool.push_back(DimExpr::add(a, b)); break;
+      case 1: pool.push_back(DimExpr::mul(a, b)); break;
+      default: {
+        const Kind kind = std::array{Kind::Div, Kind::CeilDiv, Kind::Mod}[random() % 3];
+        const DimExpr quotient = DimExpr::apply(kind, a, b);
+        pool.push_back(quotient);
+        pool.push_back(kind == Kind::Mod ? DimExpr::sub(a, quotient) : DimExpr::mul(quotient, b));
+      }
+      }
+    }
+    const DimExpr sum = DimExpr::sub(pool[random() % pool.size()], pool[random() % pool.size()]);
+    const auto quotients = quotientsOfZero(sum);
+    if (!quotients || quotients->empty())
+      continue;
+    ++found;
+    for (int64_t n = 1; n < 40; ++n)
+      for (int64_t m = 1; m < 7; ++m) {
+        const std::vector<std::optional<DimExpr>> values{num(n), num(m)};
+        const bool areExact = std::ranges::all_of(*quotients, [&](const ExactQuotient& quotient) {
+          const auto x = quotient.dividend.substitute(values).asConstant();
+          const auto y = quotient.divisor.substitute(values).asConstant();
+          return *y != 0 && *x % *y == 0;
+        });
+        exact += areExact;
+        if (areExact)
+          ASSERT_EQ(sum.substitute(values).asConstant(), 0) << sum.text(kNames) << " for " << n << ", " << m;
+      }
+  }
+  EXPECT_GT(found, 100u);
+  EXPECT_GT(exact, 1000u);
 }
 
 }  // namespace

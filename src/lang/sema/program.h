@@ -47,13 +47,17 @@ struct DimBinding {
   std::optional<int64_t> constant;  ///< a const generic or specialised value
 };
 
-/// `where N: PowerOfTwo`, and extents of parameters that must equal expressions: checked before launch.
+/// `where N: PowerOfTwo`, extents of parameters that must equal expressions, and quotients of extents that must be exact for two shapes
+/// to agree: checked before launch.
 struct LaunchCheck {
-  enum class Kind : uint8_t { ExtentEquals, PowerOfTwo, NonZero } kind = Kind::ExtentEquals;
+  enum class Kind : uint8_t { ExtentEquals, PowerOfTwo, NonZero, Exact } kind = Kind::ExtentEquals;
   uint32_t param = 0, dim = 0;  ///< ExtentEquals: this extent …
   std::vector<uint32_t> fieldPath;
-  DimExpr expected;           ///< … must have this value; PowerOfTwo/NonZero: the value
-  source::SourceRange range;  ///< of the shape entry or the where clause
+  DimExpr expected;                ///< … must have this value; PowerOfTwo/NonZero: the value; Exact: the dividend
+  DimExpr divisor;                 ///< Exact
+  DimExpr agrees, with;            ///< Exact: what has to be equal; if it is, remainders do no harm
+  source::SourceRange range = {};  ///< of the shape entry, the where clause, or the expression
+  bool isOfValue() const { return kind == Kind::PowerOfTwo || kind == Kind::NonZero; }
 };
 
 enum class GridKind : uint8_t {

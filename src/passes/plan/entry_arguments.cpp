@@ -20,13 +20,18 @@ EntryArguments::EntryArguments(ir::EntryOp entry)
     : entry_(entry), context_(entry.getContext()), args_(llvm::to_vector(entry.getArgs().getValue())),
       types_(llvm::to_vector(entry.getFunctionType().getInputs())) {}
 
-void EntryArguments::add(Type type, StringRef name, ir::Role role, ArrayRef<NamedAttribute> more) {
+static bool isTemporary(Attribute described) {
+  return cast<DictionaryAttr>(described).getAs<ir::RoleAttr>("role").getValue() == ir::Role::Temp;
+}
+
+unsigned EntryArguments::add(unsigned number, Type type, StringRef name, ir::Role role, ArrayRef<NamedAttribute> more) {
   OpBuilder builder(context_);
   NamedAttrList described(more);
   described.append("name", builder.getStringAttr(name));
   described.append("role", ir::RoleAttr::get(context_, role));
-  args_.push_back(described.getDictionary(context_));
-  types_.push_back(type);
+  args_.insert(args_.begin() + number, described.getDictionary(context_));
+  types_.insert(types_.begin() + number, type);
+  return number;
 }
 
 ir::SizeAttr EntryArguments::mostOf(ir::SizeAttr extent) const {
@@ -54,10 +59,9 @@ unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> asked, Type element
   for (ir::SizeAttr extent : extents)
     shape.push_back(ir::constantSize(extent).value_or(ShapedType::kDynamic));
   SmallVector<Attribute> sizes(extents.begin(), extents.end());
-  add(ir::ViewType::get(shape, element), "", ir::Role::Temp,
-      {builder.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
-       builder.getNamedAttr("extents", builder.getArrayAttr(sizes))});
-  return static_cast<unsigned>(types_.size() - 1);
+  return add(static_cast<unsigned>(types_.size()), ir::ViewType::get(shape, element), "", ir::Role::Temp,
+             {builder.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
+              builder.getNamedAttr("extents", builder.getArrayAttr(sizes))});
 }
 
 unsigned EntryArguments::addCopy(unsigned original, ArrayRef<ir::SizeAttr> asked) {
@@ -75,9 +79,9 @@ unsigned EntryArguments::addCopy(unsigned original, ArrayRef<ir::SizeAttr> asked
   if (auto spelled = cast<DictionaryAttr>(args_[original]).getAs<StringAttr>("type"))
     described.push_back(builder.getNamedAttr("type", spelled));
   // Rows of the original may be of any length.
-  add(ir::ViewType::get(SmallVector<int64_t>(extents.size(), ShapedType::kDynamic), type.getElementType()), "",
-      ir::Role::Temp, described);
-  return static_cast<unsigned>(types_.size() - 1);
+  return add(static_cast<unsigned>(types_.size()),
+             ir::ViewType::get(SmallVector<int64_t>(extents.size(), ShapedType::kDynamic), type.getElementType()), "",
+             ir::Role::Temp, described);
 }
 
 bool EntryArguments::isReadParam(unsigned argument) const {
@@ -93,15 +97,14 @@ unsigned EntryArguments::addLet(StringRef name, std::optional<size::Bounds> boun
     described.append(kLeast, ir::SizeAttr::get(context_, bounds->low));
     described.append(kMost, ir::SizeAttr::get(context_, bounds->high));
   }
-  add(IndexType::get(context_), name, ir::Role::Let, described);
-  return static_cast<unsigned>(types_.size() - 1);
+  return add(nextLet(), IndexType::get(context_), name, ir::Role::Let, described);
 }
 
-bool EntryArguments::hasTemporaries() const {
-  return llvm::any_of(args_, [](Attribute described) {
-    return cast<DictionaryAttr>(described).getAs<ir::RoleAttr>("role").getValue() == ir::Role::Temp;
-  });
+unsigned EntryArguments::nextLet() const {
+  return static_cast<unsigned>(llvm::find_if(args_, isTemporary) - args_.begin());
 }
+
+bool EntryArguments::hasTemporaries() const { return llvm::any_of(args_, isTemporary); }
 
 void EntryArguments::assign() {
   entry_.setFunctionType(FunctionType::get(context_, types_, {}));
@@ -112,18 +115,18 @@ Placement EntryArguments::placementOf(unsigned argument) const {
   size::Arena& arena = ir::sizeArena(context_);
   auto type = cast<ir::ViewType>(types_[argument]);
   auto described = cast<DictionaryAttr>(args_[argument]);
-  const bool isTemporary = described.getAs<ir::RoleAttr>("role").getValue() == ir::Role::Temp;
+  const bool isTemp = isTemporary(described);
   Placement placement;
   placement.elementBytes = type.elementBytes();
-  placement.address = isTemporary ? arena.constant(0) : arena.address(argument);
+  placement.address = isTemp ? arena.constant(0) : arena.address(argument);
   for (unsigned dim = 0; dim < static_cast<unsigned>(type.getRank()); ++dim) {
     placement.extents.push_back(!type.isDynamic(dim) ? arena.constant(type.getShape()[dim])
-                                : isTemporary ? cast<ir::SizeAttr>(described.getAs<ArrayAttr>("extents")[dim]).getExpr()
-                                              : arena.dim(argument, dim));
+                                : isTemp ? cast<ir::SizeAttr>(described.getAs<ArrayAttr>("extents")[dim]).getExpr()
+                                         : arena.dim(argument, dim));
     placement.strides.push_back(arena.stride(argument, dim));
   }
   size::Expr pitch = arena.constant(1);
-  for (size_t dim = placement.extents.size(); isTemporary && dim-- > 0;) {
+  for (size_t dim = placement.extents.size(); isTemp && dim-- > 0;) {
     placement.strides[dim] = pitch;
     pitch = size::make(size::Op::Mul, placement.extents[dim], pitch);
   }

@@ -28,11 +28,14 @@ public:
   unsigned addTemporary(llvm::ArrayRef<ir::SizeAttr> extents, mlir::Type element);
   /// A copy of a parameter's tensor, with room for its elements. In launches that run nothing which writes it, it is that tensor.
   unsigned addCopy(unsigned original, llvm::ArrayRef<ir::SizeAttr> extents);
-  /// `bounds`: of a let that varies from round to round, over lets and arguments before it.
+  /// `bounds`: of a let that varies from round to round, over lets and arguments before it. Temporaries of the program (tensors that it
+  /// writes by element) make room: they are counted one higher.
   unsigned addLet(llvm::StringRef name, std::optional<size::Bounds> bounds = {});
+  /// Of the next let.
+  unsigned nextLet() const;
   /// The extent that was asked for, if memory has more; null: it has that.
   ir::SizeAttr extentInRound(unsigned temporary, unsigned dim) const;
-  /// A piece of a launch before this one has left temporaries.
+  /// The program's own, or what a piece of the launch before this one has left.
   bool hasTemporaries() const;
   /// Writes them to the entry.
   void assign();
@@ -46,7 +49,8 @@ public:
 
 private:
   ir::SizeAttr mostOf(ir::SizeAttr extent) const;
-  void add(mlir::Type type, llvm::StringRef name, ir::Role role, llvm::ArrayRef<mlir::NamedAttribute> more);
+  unsigned add(unsigned number, mlir::Type type, llvm::StringRef name, ir::Role role,
+               llvm::ArrayRef<mlir::NamedAttribute> more);
 
   ir::EntryOp entry_;
   mlir::MLIRContext* context_;

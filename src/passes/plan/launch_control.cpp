@@ -63,7 +63,7 @@ private:
   void findControls(Block& block) {
     for (Operation& op : block.without_terminator()) {
       const bool addsWorkers = asksForWorkers_ && !workers_;
-      std::optional<LaunchControl> control = places_.plan(&op, kernel_.getNumArguments() + addsWorkers);
+      std::optional<LaunchControl> control = places_.plan(&op, arguments_.nextLet() + addsWorkers);
       if (!control)
         continue;
       if (addsWorkers)

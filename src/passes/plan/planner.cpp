@@ -18,6 +18,8 @@ public:
         arguments_(plan.arguments), products_(rules, plan.axes, plan.clusters, arguments_, plan.temporaries),
         workers_(workers) {
     if (llvm::hasSingleElement(module.getOps<ir::KernelOp>()))
+      kernel_ = *module.getOps<ir::KernelOp>().begin();
+    if (kernel_)
       plan_.streams = BulkStreams::find(module, rules, arguments_);
   }
 
@@ -69,6 +71,8 @@ private:
   /// A value that launches compute and code reads. Temporaries come after all of them.
   ir::SizeAttr addLet(StringRef name, ir::SizeAttr value) {
     unsigned argument = arguments_.addLet(name);
+    if (kernel_ && argument < kernel_.getNumArguments())  // before the program's temporaries
+      kernel_.insertArgument(argument, arguments_.types()[argument], {}, kernel_.getLoc());
     plan_.steps.push_back({StepPlan::Let{argument, value}});
     return ir::sizeScalar(context_, argument);
   }
@@ -441,6 +445,7 @@ private:
   EntryArguments& arguments_;
   Products products_;
   ir::SizeAttr workers_;
+  ir::KernelOp kernel_;           ///< that is planned, where it is no piece of a launch
   Temporaries partials_;          ///< partial results of split reductions
   Temporaries carries_;           ///< what comes before each piece of a split scan
   llvm::DenseSet<Value> folded_;  ///< combined where they are needed

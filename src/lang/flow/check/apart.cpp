@@ -25,8 +25,8 @@ void Apart::prepare() {
   values_ =
       std::make_unique<Values>(nodes, surroundingsOf(graph_, *structure_, nodes), launchFacts(function, sizes, nodes));
   for (const LaunchCheck& check : function.checks) {
-    const bool isSize = check.kind != LaunchCheck::Kind::ExtentEquals;
-    if (const ValueId size = isSize ? dimensionValue(check.expected, function, nodes) : kNoValue; size != kNoValue)
+    if (const ValueId size = check.isOfValue() ? dimensionValue(check.expected, function, nodes) : kNoValue;
+        size != kNoValue)
       always_.push_back({nodes.op(Op::Le, kBool, nodes.constant(kUsize, 1), size), true});
   }
 }

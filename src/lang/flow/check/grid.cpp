@@ -76,9 +76,14 @@ private:
   /// Where threads run, a computed tensor is a value; only a result that begins as zeros is written in place.
   void checkStored(const KernelSpec& spec) {
     for (const Expr* let : stored_) {
-      const Expr& value = *let->args.front();
-      const bool isZeros = value.kind == ExprKind::Builtin && value.builtin == Builtin::Zeros;
-      if (spec.gridKind == GridKind::WholeTensor || (let->variable->isResultStorage && isZeros))
+      const Expr* value = let->args.empty() ? nullptr : let->args.front();
+      const bool isZeros = !value || (value->kind == ExprKind::Builtin && value->builtin == Builtin::Zeros);
+      const auto isReturned = [&](const Expr* leave) {
+        const Expr& part = *leave->args.front();
+        const auto isIt = [&](const Expr* at) { return at->kind == ExprKind::Var && at->variable == let->variable; };
+        return isIt(&part) || (part.kind == ExprKind::MakeTuple && std::ranges::any_of(part.args, isIt));
+      };
+      if (spec.gridKind == GridKind::WholeTensor || (isZeros && std::ranges::any_of(returns_, isReturned)))
         continue;
       sink_
           .error("E0412", let->variable->range,

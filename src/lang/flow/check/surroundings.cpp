@@ -76,7 +76,7 @@ ValueId dimensionValue(const DimExpr& expr, const Function& function, NodeTable&
 static std::vector<Condition> launchConditions(const Function& function, NodeTable& nodes) {
   std::vector<Condition> conditions;
   for (const LaunchCheck& check : function.checks)
-    if (check.kind != LaunchCheck::Kind::ExtentEquals)
+    if (check.isOfValue())
       if (const ValueId value = dimensionValue(check.expected, function, nodes); value != kNoValue)
         conditions.push_back({nodes.op(Op::Lt, kBool, nodes.constant(kUsize, 0), value), true});
   return conditions;

@@ -225,7 +225,7 @@ Expr* checkReshape(BuiltinCall& call) {
     before = DimExpr::mul(before, extent);
   for (const DimExpr& extent : shape.dims)
     after = DimExpr::mul(after, extent);
-  if (dimEqual(call.body, before, after) != DimEqual::Yes) {
+  if (!agree(call.body, before, after, call.range())) {
     error(call.body, "E0304", call.range(),
           base::concat("`reshape` keeps the number of elements, but `", text(call.body, before), "` is not `",
                        text(call.body, after), "`"))
@@ -242,7 +242,7 @@ Expr* checkBroadcastTo(BuiltinCall& call) {
   if (!shape.ok)
     return call.failed();
   std::vector<DimExpr> joined;
-  if (!broadcastShapes(call.body, {x->type->shape, shape.dims}, joined) || joined != shape.dims) {
+  if (!broadcastShapes(call.body, {x->type->shape, shape.dims}, joined, call.range()) || joined != shape.dims) {
     error(call.body, "E0304", call.range(), "the tensor cannot be stretched to this shape")
         .label(x->range, "`" + shapeText(call.body, x->type) + "`");
     return call.failed();

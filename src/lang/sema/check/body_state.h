@@ -84,11 +84,11 @@ struct BodyState {
     std::vector<DimExpr> part, whole;
   };
   std::map<uint32_t, Fragment> fragments;
-  std::set<DimVarId> pendingDims;            ///< new in the `let` type whose value is being checked
-  std::vector<Expr*>* beforeLet = nullptr;   ///< statements that its written extents need first
-  std::set<std::string_view> returnedNames;  ///< names in `return x`: candidates for result storage
-  std::set<uint32_t> notReturned;            ///< where others of these names stand
-  std::set<std::string_view> storedNames;    ///< names that are written by element or lent by `&mut`
+  std::set<DimVarId> pendingDims;             ///< new in the `let` type whose value is being checked
+  std::vector<Expr*>* beforeLet = nullptr;    ///< statements that its written extents need first
+  std::set<std::string_view> returnedNames;   ///< names in `return x`: candidates for result storage
+  std::set<std::string_view> storedNames;     ///< names that are written by element or lent by `&mut`
+  std::set<uint32_t> notReturned, notStored;  ///< where others of these names stand
   bool uncheckedBounds = false, uncheckedOverflow = false;
   /// What the attributes of the statement being checked say; its expressions are marked when they are done.
   bool uncheckedCoalescing = false, uncheckedRaces = false;
@@ -100,7 +100,7 @@ struct BodyState {
   bool knowsOwnTrait = false;
   std::vector<const void*> resolving;  ///< struct and alias definitions being resolved
   uint32_t aliasDepth = 0;
-  size_t signatureLocals = 0, signatureDims = 0, signatureVariables = 0;
+  size_t signatureLocals = 0, signatureDims = 0, signatureVariables = 0, signatureChecks = 0;
   bool isStoreTarget = false;            ///< the element being checked is written, not read
   const Variable* assignedTo = nullptr;  ///< that the value being converted is assigned to (a part of)
   bool storesToTensor = false;           ///< the assignment being checked writes a tensor element

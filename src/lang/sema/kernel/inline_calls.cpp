@@ -13,7 +13,6 @@ Variable* cloneVariable(const Variable& variable, CloneMap& map) {
   auto copy = std::make_unique<Variable>(variable);
   copy->type = substituteDims(variable.type, map.program.types, map.dims);
   copy->isParam = false;
-  copy->isResultStorage = copy->isStoredValue = false;
   copy->index = static_cast<uint32_t>(map.into.variables.size());
   Variable* result = copy.get();
   map.into.variables.push_back(std::move(copy));
@@ -247,6 +246,9 @@ private:
       passArgument(*callee->params[i], call->args[i], map, parts);
     if (!ok_)
       return;
+    for (const LaunchCheck& check : callee->checks)
+      if (check.kind == LaunchCheck::Kind::Exact)
+        requireExact(*call, check, map.dims);
     Expr* body = cloneExpr(*callee->body, map);
     parts.push_back(body);
     call->kind = ExprKind::Inline;
@@ -255,6 +257,28 @@ private:
     active_.push_back(callee);
     visit(body);
     active_.pop_back();
+  }
+
+  /// What the callee's shapes need, of the extents that this call gives.
+  void requireExact(const Expr& call, LaunchCheck check, const std::vector<std::optional<DimExpr>>& dims) {
+    for (DimExpr* extent : {&check.expected, &check.divisor, &check.agrees, &check.with})
+      *extent = extent->substitute(dims);
+    if (check.agrees == check.with)
+      return;
+    const auto names = kernel_.dimNames();
+    if (check.agrees.hasOpaque() || check.with.hasOpaque() || DimExpr::sub(check.agrees, check.with).asConstant()) {
+      ok_ = false;
+      sink_.error("E0304", call.range, "the shapes in `" + call.function->name + "` do not agree with these arguments")
+          .label(check.range,
+                 "`" + check.agrees.text(names) + "` and `" + check.with.text(names) + "` have to be equal");
+      return;
+    }
+    const auto isSame = [&](const LaunchCheck& other) {
+      return other.kind == check.kind && other.agrees == check.agrees && other.with == check.with &&
+             other.expected == check.expected && other.divisor == check.divisor;
+    };
+    if (std::ranges::none_of(kernel_.checks, isSame))
+      kernel_.checks.push_back(std::move(check));
   }
 
   std::vector<std::optional<DimExpr>> bindDims(const Function& callee, const Expr& call) {

@@ -66,16 +66,36 @@ void collectReturned(const Expr& expr, std::set<const Variable*>& out) {
   forEachChild(expr, [&](const Expr& child) { collectReturned(child, out); });
 }
 
-/// Results are found by name before there are variables. False: a variable is no result, another one of its name is.
-bool checkResults(BodyState& body) {
-  std::set<const Variable*> returned;
+/// Variables that are written by element or lent by `&mut`.
+void collectStored(const Expr& expr, std::set<const Variable*>& out) {
+  const bool lends = expr.kind == ExprKind::Ref && expr.type->kind == TypeKind::Ref && expr.type->isMutable;
+  const Expr* place = expr.kind == ExprKind::Assign || lends ? expr.args[0] : nullptr;
+  bool isPart = lends;
+  for (; place && !place->args.empty() && place->kind != ExprKind::Var; place = place->args[0])
+    isPart |= place->kind == ExprKind::Element || place->kind == ExprKind::Slice;
+  if (isPart && place->kind == ExprKind::Var)
+    out.insert(place->variable);
+  forEachChild(expr, [&](const Expr& child) { collectStored(child, out); });
+}
+
+/// Results, and what is written by element, are found by name before there are variables. False: a variable is none, another one of
+/// its name is.
+bool checkStorage(BodyState& body) {
+  std::set<const Variable*> returned, stored;
   collectReturned(*body.function->body, returned);
-  const size_t before = body.notReturned.size();
-  for (const auto& variable : body.function->variables)
-    if ((variable->isResultStorage || variable->isStoredValue) && !returned.count(variable.get()) &&
-        std::ranges::any_of(returned, [&](auto* other) { return other && other->name == variable->name; }))
+  collectStored(*body.function->body, stored);
+  const size_t before = body.notReturned.size() + body.notStored.size();
+  for (const auto& variable : body.function->variables) {
+    const auto isAnother = [&](const std::set<const Variable*>& found) {
+      return !found.count(variable.get()) &&
+             std::ranges::any_of(found, [&](auto* other) { return other && other->name == variable->name; });
+    };
+    if ((variable->isResultStorage || variable->isStoredValue) && isAnother(returned))
       body.notReturned.insert(variable->range.begin);
-  return body.notReturned.size() == before;
+    if (variable->isStoredValue && isAnother(stored))
+      body.notStored.insert(variable->range.begin);
+  }
+  return body.notReturned.size() + body.notStored.size() == before;
 }
 
 }  // namespace
@@ -87,6 +107,7 @@ void checkBody(BodyState& body) {
     return;
   body.signatureLocals = body.locals.size();
   body.signatureDims = body.function->dims.size();
+  body.signatureChecks = body.function->checks.size();
   body.signatureVariables = body.function->variables.size();
   body.session.instances.retry([&body] { return tryBody(body); }, body.instance->item->range);
 }
@@ -95,6 +116,7 @@ void checkBody(BodyState& body) {
 static void resetBody(BodyState& body) {
   body.locals.resize(body.signatureLocals);
   body.function->dims.resize(body.signatureDims);
+  body.function->checks.resize(body.signatureChecks);
   body.function->variables.resize(body.signatureVariables);
   body.loops.clear();
   body.returns.clear();
@@ -120,7 +142,7 @@ static bool tryBody(BodyState& body) {
   for (DimVarId id = 0; id < body.function->dims.size(); ++id)
     if (body.function->dims[id].isScalarValue)
       body.variableDims[body.function->params[*body.function->dims[id].param]] = DimExpr::variable(id);
-  if (body.function->isKernel) {
+  if (inKernel(body)) {
     returnedNamesOf(item->body->tail, body.returnedNames);
     ResultNames(body).walk(static_cast<const syn::Expr*>(item->body));
   }
@@ -148,7 +170,7 @@ static bool tryBody(BodyState& body) {
     if (!body.restart && variable->type->kind == TypeKind::Vec && isError(variable->type->elem))
       error(body, "E0306", variable->range, "the element type of an empty list cannot be inferred")
           .help("declare it: `let v: Vec<f32> = vec![]`");
-  return !body.restart && (!body.function->isKernel || checkResults(body));
+  return !body.restart && (!inKernel(body) || checkStorage(body));
 }
 
 }  // namespace vortex::lang

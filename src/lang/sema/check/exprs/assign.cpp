@@ -16,6 +16,8 @@
 
 #include "base/text.h"
 
+#include <algorithm>
+
 namespace vortex::lang {
 
 static Expr* compoundValue(BodyState& body, const syn::AssignExpr* expr, Expr*& target, Expr* value);
@@ -35,12 +37,15 @@ bool checkWritable(BodyState& body, Expr* place, SourceRange range, std::string_
       if (!spaceGrants(body, at->args[0]->type, BuiltinTrait::Writable, range, "writing an element"))
         return false;
       if (at->args[0]->type->isTensor() && at->args[0]->type->isValue && at->args[0]->kind == ExprKind::Var) {
+        const Variable* value = at->args[0]->variable;
+        const bool isUncounted = inKernel(body) && std::ranges::any_of(value->type->shape, &DimExpr::hasOpaque);
         error(body, "E0412", range,
-              base::concat("`", at->args[0]->variable->name, "` is a value without a memory space and cannot be ", what,
-                           " by element"))
-            .label(at->args[0]->variable->range, "declared here")
-            .help("give it a space (`@shared`, `@local`), or make it the result: `var out: <result type>` … `return "
-                  "out`");
+              base::concat("`", value->name, "` is a value without a memory space and cannot be ", what, " by element"))
+            .label(value->range, "declared here")
+            .help(isUncounted    ? "its extents must follow from the shapes of the arguments, or it must be the result"
+                  : value->isVar ? "give it a space (`@shared`, `@local`), or make it the result: `var out: <result "
+                                   "type>` … `return out`"
+                                 : "declare it by `var`");
         return false;
       }
       if (at->args[0]->type->isTensor() && at->args[0]->type->space == Space::Constant && !at->args[0]->type->isValue) {
@@ -198,7 +203,7 @@ static Expr* compoundValue(BodyState& body, const syn::AssignExpr* expr, Expr*& 
   if (result->type->isTensor() && !target->type->isTensor()) {
     return mismatch(body, result, target->type, expr->target->range, "`" + text(body, target->type) + "`");
   }
-  if (target->type->isTensor() && !sameShape(body, result->type, target->type)) {
+  if (target->type->isTensor() && !shapesAgree(body, result->type, target->type, expr->opRange)) {
     auto builder = error(body, "E0304", expr->opRange,
                          base::concat("the result has the shape `", shapeText(body, result->type), "`, the target `",
                                       shapeText(body, target->type), "`"));

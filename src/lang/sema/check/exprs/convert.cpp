@@ -323,11 +323,11 @@ static Expr* convertTensor(BodyState& body, Expr* expr, Type from, Type to, Site
   if (from->elem != to->elem) {
     const bool rounds = isFlt(from->elem) && isFlt(to->elem) && site != Site::Argument && site != Site::Operand &&
                         expr->type->isTensor();
-    if (!rounds || !sameShape(body, from, to))
+    if (!rounds || !shapesAgree(body, from, to, expr->range))
       return nullptr;
     return cast(body, expr, body.types.tensorValue(to->elem, from->shape));
   }
-  if (!sameShape(body, from, to)) {
+  if (!shapesAgree(body, from, to, expr->range)) {
     auto builder =
         error(body, "E0304", expr->range,
               base::concat("expected the shape `", shapeText(body, to), "`, found `", shapeText(body, from), "`"));

@@ -41,11 +41,13 @@ static bool namesResult(BodyState& body, Type type, const syn::Name& name) {
           (result->kind == TypeKind::Tuple && std::any_of(result->elems.begin(), result->elems.end(), matches)));
 }
 
-/// A computed tensor that is written by element and returned is the result's memory.
+/// A computed tensor that is written by element lies in global memory: the result's if it is returned, else a temporary of the launch.
 static Type storedType(BodyState& body, const syn::LetStmt* stmt, Type type, const syn::Name& name) {
-  const bool mayBe =
-      body.function->isKernel && stmt->isVar && type->isTensor() && type->isValue && body.storedNames.count(name.text);
-  return mayBe && namesResult(body, type, name) ? body.types.tensor(type->elem, type->shape, Space::Global) : type;
+  const bool isStored = inKernel(body) && stmt->isVar && type->isTensor() && type->isValue &&
+                        body.storedNames.count(name.text) && !body.notStored.count(name.range.begin);
+  const bool isAllocated = isStored && std::ranges::none_of(type->shape, &DimExpr::hasOpaque);
+  const bool isResult = isStored && body.function->isKernel && namesResult(body, type, name);
+  return isAllocated || isResult ? body.types.tensor(type->elem, type->shape, Space::Global) : type;
 }
 
 /// `let t: T` in a kernel without a memory space: a value, or the storage of the result when it is what the kernel returns.
@@ -158,7 +160,7 @@ static void checkDeclared(BodyState& body, const syn::LetStmt* stmt, std::vector
   if (!type || (init && isError(init)))
     type = declared && !isError(declared) ? declared : body.types.error();
   const Type before = type;
-  if (init && !isError(type) && namePattern)
+  if (!isError(type) && namePattern)
     type = storedType(body, stmt, type, namePattern->name);
   finishLet(body, stmt, type, init, isResult || type != before, out);
   if (type != before)

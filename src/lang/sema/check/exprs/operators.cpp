@@ -285,8 +285,7 @@ static Expr* matmul(BodyState& body, Expr* lhs, Expr* rhs, SourceRange range, So
     return errorExpr(body, range);
   const std::vector<DimExpr>&a = lhs->type->shape, &b = rhs->type->shape;
   const DimExpr inner = a.back(), other = b[b.size() - 2];
-  if (dimEqual(body, inner, other) == DimEqual::No ||
-      (inKernel(body) && dimEqual(body, inner, other) != DimEqual::Yes)) {
+  if (!agree(body, inner, other, opRange) && (inKernel(body) || dimEqual(body, inner, other) == DimEqual::No)) {
     auto builder =
         error(body, "E0305", opRange,
               base::concat("the inner extents of `@` differ: `", text(body, inner), "` and `", text(body, other), "`"));
@@ -305,7 +304,7 @@ static Expr* matmul(BodyState& body, Expr* lhs, Expr* rhs, SourceRange range, So
   }
   const DimExpr rows = a[a.size() - 2], columns = b.back();
   std::vector<DimExpr> batchA(a.begin(), a.end() - 2), batchB(b.begin(), b.end() - 2), batch;
-  if (!broadcastShapes(body, {batchA, batchB}, batch)) {
+  if (!broadcastShapes(body, {batchA, batchB}, batch, opRange)) {
     error(body, "E0304", opRange, "the leading extents of `@` do not match")
         .label(lhs->range, "`" + shapeText(body, lhs->type) + "`")
         .label(rhs->range, "`" + shapeText(body, rhs->type) + "`");

@@ -26,6 +26,40 @@ bool sameShape(const BodyState& body, Type a, Type b) {
   return true;
 }
 
+bool agree(BodyState& body, const DimExpr& a, const DimExpr& b, SourceRange range) {
+  if (!inKernel(body) || dimEqual(body, a, b) == DimEqual::Yes)
+    return dimEqual(body, a, b) == DimEqual::Yes;
+  const auto quotients = quotientsOfZero(DimExpr::sub(a, b));
+  if (!quotients)
+    return false;
+  for (const ExactQuotient& quotient : *quotients) {
+    LaunchCheck check;
+    check.kind = LaunchCheck::Kind::Exact;
+    check.expected = quotient.dividend;
+    check.divisor = quotient.divisor;
+    check.agrees = a;
+    check.with = b;
+    check.range = range;
+    const auto isSame = [&](const LaunchCheck& other) {
+      return other.kind == check.kind && other.expected == check.expected && other.divisor == check.divisor;
+    };
+    if (std::ranges::none_of(body.function->checks, isSame))
+      body.function->checks.push_back(std::move(check));
+  }
+  return true;
+}
+
+bool shapesAgree(BodyState& body, Type a, Type b, SourceRange range) {
+  if (!inKernel(body) || sameShape(body, a, b))
+    return sameShape(body, a, b);
+  if (a->rank() != b->rank())
+    return false;
+  for (uint32_t i = 0; i < a->rank(); ++i)
+    if (!agree(body, a->shape[i], b->shape[i], range))
+      return false;
+  return true;
+}
+
 bool isConstantShape(Type type) {
   return std::all_of(type->shape.begin(), type->shape.end(), [](const DimExpr& dim) { return dim.asConstant(); });
 }
@@ -139,7 +173,8 @@ Type leaveScope(BodyState& body, Type type, size_t firstLocal) {
   return any ? substituteDims(type, body.types, values) : type;
 }
 
-bool broadcastShapes(BodyState& body, const std::vector<std::vector<DimExpr>>& shapes, std::vector<DimExpr>& out) {
+bool broadcastShapes(BodyState& body, const std::vector<std::vector<DimExpr>>& shapes, std::vector<DimExpr>& out,
+                     SourceRange range) {
   size_t rank = 0;
   for (const auto& shape : shapes)
     rank = std::max(rank, shape.size());
@@ -151,7 +186,7 @@ bool broadcastShapes(BodyState& body, const std::vector<std::vector<DimExpr>>& s
         continue;
       if (extent.asConstant() == 1)
         extent = shape[i];
-      else if (dimEqual(body, extent, shape[i]) != DimEqual::Yes)
+      else if (!agree(body, extent, shape[i], range))
         return false;
     }
   return true;
@@ -173,7 +208,7 @@ bool broadcast(BodyState& body, std::vector<Expr*>& operands, std::string_view w
   for (const Expr* operand : operands)
     shapes.push_back(operand->type->isTensor() ? operand->type->shape : std::vector<DimExpr>{});
   std::vector<DimExpr> shape;
-  if (!broadcastShapes(body, shapes, shape)) {
+  if (!broadcastShapes(body, shapes, shape, range)) {
     auto builder = error(body, "E0304", range, base::concat("the shapes of `", what, "` do not match"));
     for (const Expr* operand : operands)
       if (operand->type->isTensor())
@@ -212,8 +247,8 @@ bool checkDims(BodyState& body, Type param, Type arg, const std::vector<std::opt
   if (param->isTensor() && arg->isTensor())
     for (uint32_t i = 0; i < param->rank() && i < arg->rank() && ok; ++i) {
       const DimExpr expected = param->shape[i].substitute(values);
-      const DimEqual equal = dimEqual(body, expected, arg->shape[i]);
-      if (equal == DimEqual::Yes || (equal == DimEqual::Unknown && !inKernel(body)))
+      if (agree(body, expected, arg->shape[i], argRange) ||
+          dimEqual(body, expected, arg->shape[i]) == DimEqual::Unknown)
         continue;
       ok = false;
       const std::string wanted = param->shape[i].text(callee.dimNames());

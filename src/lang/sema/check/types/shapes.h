@@ -6,6 +6,10 @@
 namespace vortex::lang {
 
 DimEqual dimEqual(const BodyState& body, const DimExpr& a, const DimExpr& b);
+/// They are equal, or in a kernel equal in every launch in which quotients in them are exact: other launches are refused then.
+bool agree(BodyState& body, const DimExpr& a, const DimExpr& b, SourceRange range);
+bool shapesAgree(BodyState& body, Type a, Type b,
+                 SourceRange range);  ///< of equal rank; host code: not known to differ
 /// The value of an integer expression as an extent; opaque terms where it is not known.
 DimExpr dimOf(BodyState& body, const Expr* expr);
 /// The running host program can compute the extent from its variables.
@@ -16,7 +20,8 @@ Type leaveScope(BodyState& body, Type type, size_t firstLocal);
 /// Broadcasts the operands to one shape (NumPy rules); false after an error.
 bool broadcast(BodyState& body, std::vector<Expr*>& operands, std::string_view what, SourceRange range);
 Expr* broadcastTo(BodyState& body, Expr* expr, const std::vector<DimExpr>& shape);
-bool broadcastShapes(BodyState& body, const std::vector<std::vector<DimExpr>>& shapes, std::vector<DimExpr>& out);
+bool broadcastShapes(BodyState& body, const std::vector<std::vector<DimExpr>>& shapes, std::vector<DimExpr>& out,
+                     SourceRange range);
 bool sameShape(const BodyState& body, Type a, Type b);  ///< ranks equal and no extent known to differ
 bool isConstantShape(Type type);
 std::string shapeText(const BodyState& body, Type type);
