@@ -111,7 +111,10 @@ class Outside:
         for cell, value in self._cells:
             if (now := cell_value(cell)) is not value and _state(now) != _state(value):
                 return False
-        return all(_state(value) == state for value, state in self._held)
+        for value, state in self._held:
+            if _state(value) != state:
+                return False
+        return True
 
     def changed(self) -> str | None:
         """A name whose value is not what it was."""

@@ -13,6 +13,7 @@ import vortex
 from vortex import _kept
 
 from . import _params
+from ._queues import numbers_as_instances
 from ._trace import LoweringError, OutOfResources, Trace
 from ._words import in_python
 from .runtime.device import Device
@@ -86,7 +87,7 @@ class Specialised:
         warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
 
     def _is_free(self, numbers: dict, grid: tuple) -> bool:
-        text = _with_numbers(self.text, numbers, grid)
+        text = _with_numbers(*numbers_as_instances(self.text, grid), numbers)
         key = ("metile races", text, self._files)
         known = _kept.find(key, self._cache_folder) if self._is_kept else None
         if known is None:
@@ -241,7 +242,7 @@ def _request(target: str):
     return _vortex_compiler.request(target, None, None, [], False)  # what is made of a trace is kept here
 
 
-def _with_numbers(text: str, numbers: dict, grid: tuple) -> str:
+def _with_numbers(text: str, grid: tuple, numbers: dict) -> str:
     """The trace of a kernel for these integers and this grid alone."""
     lines = []
     for line in text.split("\n"):

@@ -203,6 +203,33 @@ fn main() {
             program.last["f32", 4](np.zeros((2, 3), np.float32), np.zeros(2, np.float32), 1.0)
 
 
+def test_constants_that_name_instances_are_what_their_parameters_hold(device):
+    source = """
+kernel plus<const C: usize>(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x + C as f32 }
+kernel small<const C: i8>(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x + C as f32 }
+kernel twice<const B: bool>(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { if B { return x * 2.0 } else { return x } }
+"""
+    program, x = vortex.compile(source=source, device=device), np.ones(2, np.float32)
+    for kernel, constant, expected in ((program.plus, np.int64(5), 6), (program.plus, np.uint8(3), 4), (program.small, -128, -127), (program.small, np.int8(-1), 0),
+                                       (program.twice, True, 2), (program.twice, np.bool_(True), 2), (program.twice, False, 1)):
+        np.testing.assert_array_equal(kernel[constant](x), [expected] * 2)
+    for kernel, constant in ((program.plus, -1), (program.small, 128), (program.small, -129), (program.twice, 2), (program.plus, "f32"), (program.plus, np.float32)):
+        with pytest.raises(vortex.CompileError, match=f"is no argument for `{'B' if kernel is program.twice else 'C'}`"):
+            kernel[constant]
+    with pytest.raises(TypeError, match="None is no type"):  # f64 for NumPy
+        program.plus[None]
+
+
+def test_masked_arrays_are_refused(device):
+    program = vortex.compile(source="kernel twice(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * 2.0 }", device=device)
+    x = np.ones(3, np.float32)
+    masked = np.ma.array(x, mask=[True, False, False])
+    for call in (lambda: program.twice(masked), lambda: program.twice.prepare(masked), lambda: program.twice(x, out=masked)):
+        with pytest.raises(TypeError, match="is a masked array"):
+            call()
+    np.testing.assert_array_equal(x, [1, 1, 1])
+
+
 def test_arrays_of_numbers_are_numpy_arrays_too(device):
     source = "kernel k(key: [u32; 2], x: &mut Tensor<u32, [N]>) { x[thread.global_id] += key[0] * key[1] }"
     for where in (device, "interpreter"):

@@ -55,6 +55,8 @@ def dtype_name(dtype) -> str:
     """The language's name of a NumPy type ("f32") or of such a name."""
     if isinstance(dtype, str) and dtype in DTYPES:
         return dtype
+    if dtype is None:  # f64 for NumPy
+        raise TypeError("None is no type of elements")
     kind = np.dtype(dtype)
     found = _NAMES.get(kind) or next((name for name, theirs in _ML.items() if kind.name == theirs), None)
     if found is None:

@@ -26,6 +26,8 @@ class Loaded:
         """The arguments as the kernel takes them: numbers and tensors."""
         if len(args) != len(self.tree):
             raise TypeError(f"kernel '{self.name}' takes {len(self.tree)} arguments ({', '.join(self.tree)}), {len(args)} given")
+        for name, value in zip(self.tree, args):
+            _overlap.refuse_masked(value, f"'{name}' of kernel '{self.name}'")
         if not self.has_parts:
             return list(args)
         out: list = []
@@ -145,6 +147,7 @@ def outputs_of(device: Device, kernel: str, names: list, out, in_place: bool = F
         raise TypeError(f"kernel '{kernel}' has {len(names)} results, out= has {len(wanted)}")
     pairs = []
     for name, array in zip(names, wanted):
+        _overlap.refuse_masked(array, f"out= for '{name}' of kernel '{kernel}'")
         is_host = isinstance(array, np.ndarray)
         if is_host and not array.flags.writeable:
             raise ValueError(f"out= for '{name}' of kernel '{kernel}' is read-only")

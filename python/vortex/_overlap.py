@@ -25,6 +25,11 @@ def overlap_of(arrays: list[HostArray]) -> str | None:
     return None
 
 
+def refuse_masked(value, what: str) -> None:
+    if isinstance(value, np.ndarray) and hasattr(value, "mask"):
+        raise TypeError(f"{what} is a masked array, and kernels see no masks: pass array.filled(…) or array.data")
+
+
 def is_aligned(array: np.ndarray) -> bool:
     """To its elements, with all strides multiples of them: kernels work on no others, on any device."""
     if not array.size:

@@ -380,7 +380,9 @@ def _has(info: dict, told: list) -> bool:
 
 
 def _spelled(given) -> str:
-    return str(given) if isinstance(given, (int, str)) else _devices.dtype_name(given)
+    if isinstance(given, (int, np.integer, np.bool_)):
+        return str(int(given))
+    return given if isinstance(given, str) else _devices.dtype_name(given)
 
 
 def _instances(infos: list[dict]) -> str:

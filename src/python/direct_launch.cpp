@@ -37,6 +37,7 @@ struct Slot {
   size_t argument;
   bool isWritten;
   std::optional<Window> window;  ///< of a matrix
+  bool isLast = false;           ///< no later parameter is over the same argument
 };
 
 /// Memory of an argument.
@@ -122,8 +123,8 @@ struct Call {
   }
   Views views;
   std::vector<Memory> memory;
-  std::vector<Argument> values;
-  std::vector<Tensor> tensors;  ///< of the arrays, by argument
+  std::vector<Argument> values;  ///< numbers, by argument
+  std::vector<Tensor> tensors;   ///< of the arrays, by argument
   Residents residents;
 };
 
@@ -142,13 +143,18 @@ public:
       given_.push_back({!isNumber, kind == "float", isNumber ? DType::F32 : dtypeNamed(kind), first});
     }
     for (const auto& [argument, isWritten, window] : slots) {
-      slots_.push_back({argument, isWritten, std::nullopt});
+      slots_.push_back({argument, isWritten, std::nullopt, false});
       if (window)
         slots_.back().window = {window->first, window->second};
     }
     written_.resize(given_.size());
-    for (const Slot& slot : slots_)
+    std::vector<bool> isUsed(given_.size());
+    for (size_t i = slots_.size(); i-- > 0;) {
+      Slot& slot = slots_[i];
       written_[slot.argument] = written_[slot.argument] || slot.isWritten;
+      slot.isLast = !isUsed[slot.argument];
+      isUsed[slot.argument] = true;
+    }
   }
 
   /// False: nothing has run. `own`: the stream of kernels on arrays of ours.
@@ -208,7 +214,7 @@ private:
       ++first;
     if (first != wanted.first)
       return false;
-    call.values.emplace_back(tensor);
+    call.values.emplace_back(0);
     return true;
   }
 
@@ -243,13 +249,18 @@ private:
     return true;
   }
 
-  static bool pass(const Slot& slot, const Call& call, std::vector<Argument>& passed) {
-    if (!slot.window) {
+  bool pass(const Slot& slot, Call& call, std::vector<Argument>& passed) const {
+    if (!given_[slot.argument].isArray) {
       passed.push_back(call.values[slot.argument]);
       return true;
     }
+    Tensor& tensor = call.tensors[slot.argument];
+    Tensor matrix = slot.isLast ? std::move(tensor) : tensor;
+    if (!slot.window) {
+      passed.emplace_back(std::move(matrix));
+      return true;
+    }
     const auto [offset, stride] = *slot.window;
-    Tensor matrix = call.tensors[slot.argument];
     const int64_t rest = matrix.extents[0] - offset;
     if (offset < 0 || stride <= 0 || rest <= 0)
       return false;
@@ -293,7 +304,7 @@ void bindDirectLaunches(nb::module_& module) {
       .def(nb::init<const BoundKernel&, Device, const std::vector<std::pair<std::string, size_t>>&,
                     const DirectLaunch::Slots&, std::vector<std::pair<size_t, int64_t>>>(),
            nb::arg("kernel"), nb::arg("device"), nb::arg("given"), nb::arg("slots"), nb::arg("numbers"))
-      .def("__call__", &DirectLaunch::call);
+      .def("run", &DirectLaunch::call);
 }
 
 }  // namespace vortex::python

@@ -7,6 +7,7 @@ import inspect
 import os
 import threading
 import types
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -153,8 +154,7 @@ class Kernel:
                 value = BufferArgument(value, name)
                 array = value._buffer._flat
             elif isinstance(value, np.ndarray):
-                if hasattr(value, "mask"):
-                    raise TypeError(f"'{name}' of kernel '{self.name}' is a masked array, and kernels see no masks: pass array.filled(…) or array.data")
+                _overlap.refuse_masked(value, f"'{name}' of kernel '{self.name}'")
                 _params.dtype_of(value, name)
                 value = HostArray(value, name)
                 array = value._buffer._flat
@@ -297,7 +297,7 @@ def _has_several(grid, axis: int) -> bool:
 
 
 class _DirectLaunch(NamedTuple):
-    launch: _vortex.DirectLaunch
+    launch: Callable[[_vortex.Stream, tuple, object], bool]
     device: Device
     outside: Outside
     mode: tuple
@@ -380,7 +380,7 @@ class Launcher:
                  for slot in specialised.slots]
         is_fixed = specialised.depends_on_numbers or any(window for _, _, window in slots)
         fixed = [(index, values[index]) for index, kind in enumerate(specialised.kinds) if kind == "int"] if is_fixed else []
-        launch = _vortex.DirectLaunch(specialised.loaded(device), device.native, [(kind, 0) if isinstance(kind, str) else kind for kind in specialised.kinds],
+        direct = _vortex.DirectLaunch(specialised.loaded(device), device.native, [(kind, 0) if isinstance(kind, str) else kind for kind in specialised.kinds],
                                       slots, fixed)
         written = {slot.argument for slot in specialised.slots if slot.is_written}
         buffers = tuple((index, index in written) for index, value in enumerate(args) if type(value) is Buffer)
@@ -389,7 +389,7 @@ class Launcher:
         free = specialised.free_launches
         if free is not None:
             free.add(_numbers_and_grid(args, grid))
-        kernel._direct_launches[key] = _DirectLaunch(launch, device, specialised.outside, launch_mode(), buffers, free)
+        kernel._direct_launches[key] = _DirectLaunch(direct.run, device, specialised.outside, launch_mode(), buffers, free)
 
     def prepare(self, *args, **kwargs) -> Dispatcher:
         """Runs the kernel once; the object returned runs it again on the same arguments."""

@@ -7,7 +7,7 @@ import weakref
 
 import vortex
 
-_chosen: list[str] = []
+_chosen: list[str | None] = [None]
 _devices: dict[str, Device] = {}
 
 
@@ -18,21 +18,20 @@ def set_device(name: str) -> None:
 
 
 def device_name() -> str:
-    return _chosen[0] if _chosen else os.environ.get("METILE_DEVICE", "cpu")
+    return _chosen[0] or os.environ.get("METILE_DEVICE", "cpu")
 
 
 _environment = getattr(os.environ, "_data", None)  # getenv through os.environ costs a microsecond per name
 
 
 _SETTINGS = ("METILE_DEVICE", "METILE_INTERPRET", "METILE_CHECK", "METILE_ONLINE_SOFTMAX")
-_ENCODED = tuple(os.fsencode(name) for name in _SETTINGS)
+_DEVICE, _INTERPRET, _CHECK, _ONLINE_SOFTMAX = _SETTINGS if _environment is None else map(os.fsencode, _SETTINGS)
+_setting = os.environ.get if _environment is None else _environment.get
 
 
 def launch_mode() -> tuple:
     """What the settings say about where and how kernels run, to be compared."""
-    if _environment is None:
-        return *map(os.environ.get, _SETTINGS), *_chosen
-    return *map(_environment.get, _ENCODED), *_chosen
+    return _setting(_DEVICE), _setting(_INTERPRET), _setting(_CHECK), _setting(_ONLINE_SOFTMAX), _chosen[0]
 
 
 class Device:

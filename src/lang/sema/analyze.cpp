@@ -15,6 +15,7 @@
 #include "lang/sema/check/traits/traits.h"
 #include "lang/sema/check/types/generic_args.h"
 #include "lang/sema/check/types/resolve_type.h"
+#include "lang/sema/integers.h"
 
 #include <algorithm>
 #include <cctype>
@@ -228,13 +229,14 @@ std::optional<GenericValue> valueNamed(BodyState& body, const syn::GenericParam&
     value.type = body.types.scalar(*scalar);
     return value;
   }
-  int64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc() || end != text.data() + text.size())
-    return std::nullopt;
   value.kind = GenericValue::Kind::Const;
   value.type =
       param.constType ? resolveType(body, param.constType, DimPolicy::Known) : body.types.scalar(Scalar::Usize);
+  const Scalar scalar = value.type->kind == TypeKind::Scalar ? value.type->scalar : Scalar::Usize;
+  int64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size() || wrapInteger(scalar, number) != number)
+    return std::nullopt;
   value.value = number;
   return value;
 }
@@ -255,7 +257,8 @@ void makeInstance(Session& session, const DeclaredFunction& declared, const std:
       session.sink()
           .error("E0329", name, base::concat("`", arguments[i], "` is no argument for `", env[i].name, "`"))
           .primary("for an instance of this kernel")
-          .help("instances are made for scalar types and whole numbers");
+          .help("instances are made for scalar types, and for whole numbers that the parameter holds: 0 and 1 of a "
+                "`bool`");
       return;
     }
     env[i].value = *value;

@@ -6,6 +6,8 @@
 #include "runtime/hal/overlap.h"
 #include "runtime/hal/phase_maker.h"
 
+#include <algorithm>
+
 namespace vortex::hal {
 
 using artifact::Access;
@@ -38,6 +40,9 @@ public:
     launch_.kernel = kernel;
     launch_.print = std::move(options.print);
     launch_.slots.reserve(kernel_.slotCount);
+    const size_t tensors = kernel_.params.size() + kernel_.results.size() + kernel_.temporaries.size();
+    launch_.keepAlive.reserve(tensors);
+    views_.reserve(tensors);
   }
 
   Result<Launch> run() {
@@ -120,15 +125,19 @@ private:
               param.access != Access::Read,
               param.type,
               tensor.buffer->address() + tensor.byteOffset,
-              tensor.extents,
-              rowMajor ? contiguousStrides(tensor.extents) : tensor.strides,
-              {}};
+              tensor.extents.size(),
+              std::vector<int64_t>(3 * tensor.extents.size())};
+    std::copy(tensor.extents.begin(), tensor.extents.end(), view.numbers.begin());
+    if (rowMajor)
+      std::ranges::copy(contiguousStrides(tensor.extents), view.part(1).begin());
+    else
+      std::ranges::copy(tensor.strides, view.part(1).begin());
     if (Result<void> checked = checkBounds(view, tensor); !checked)
       return checked;
     launch_.slots.push_back(view.address);
-    for (int64_t extent : view.extents)
+    for (int64_t extent : view.extents())
       launch_.slots.push_back(static_cast<uint64_t>(extent));
-    for (int64_t stride : view.strides)
+    for (int64_t stride : view.strides())
       launch_.slots.push_back(static_cast<uint64_t>(stride));
     launch_.keepAlive.push_back(tensor.buffer);
     views_.push_back(std::move(view));
@@ -140,8 +149,13 @@ private:
     bool written;
     artifact::ScalarType type;
     uint64_t address;
-    std::vector<int64_t> extents, strides, byteStrides;
-    Footprint footprint() const { return {address, byteSize(type), extents, byteStrides}; }
+    size_t rank;
+    std::vector<int64_t> numbers;  ///< extents, strides, strides in bytes: one allocation on the way of every launch
+    std::span<int64_t> part(size_t number) { return std::span(numbers).subspan(number * rank, rank); }
+    std::span<const int64_t> part(size_t number) const { return std::span(numbers).subspan(number * rank, rank); }
+    std::span<const int64_t> extents() const { return part(0); }
+    std::span<const int64_t> strides() const { return part(1); }
+    Footprint footprint() const { return {address, byteSize(type), extents(), part(2)}; }
   };
 
   Result<void> checkBounds(View& view, const Tensor& tensor) const {
@@ -149,21 +163,21 @@ private:
     if (view.address % elementBytes != 0)
       return fail(concat(view.what, " starts at byte offset ", tensor.byteOffset,
                          ", which is no multiple of its elements' ", elementBytes, " bytes"));
-    const Result<uint64_t> count = base::tensorBytes(view.what, view.extents, elementBytes);
+    const Result<uint64_t> count = base::tensorBytes(view.what, view.extents(), elementBytes);
     if (!count)
       return fail(count.error().message);
     __int128 first = tensor.byteOffset, last = first + (*count == 0 ? 0 : elementBytes);
-    for (size_t k = 0; k < view.extents.size(); ++k) {
-      const __int128 reach = static_cast<__int128>(view.strides[k]) * (view.extents[k] - 1) * elementBytes;
+    for (size_t k = 0; k < view.rank; ++k) {
+      const __int128 reach = static_cast<__int128>(view.strides()[k]) * (view.extents()[k] - 1) * elementBytes;
       if (*count != 0)
         (reach < 0 ? first : last) += reach;
-      view.byteStrides.push_back(static_cast<int64_t>(static_cast<uint64_t>(view.strides[k]) * elementBytes));
+      view.part(2)[k] = static_cast<int64_t>(static_cast<uint64_t>(view.strides()[k]) * elementBytes);
     }
     if (*count == 0 || (first >= 0 && last <= static_cast<__int128>(tensor.buffer->bytes())))
       return {};
-    return fail(concat(view.what, " with extents [", base::join(view.extents, ", "), "] and strides [",
-                       base::join(view.strides, ", "), "] at byte offset ", tensor.byteOffset, " leaves its buffer of ",
-                       tensor.buffer->bytes(), " bytes"));
+    return fail(concat(view.what, " with extents [", base::join(view.extents(), ", "), "] and strides [",
+                       base::join(view.strides(), ", "), "] at byte offset ", tensor.byteOffset,
+                       " leaves its buffer of ", tensor.buffer->bytes(), " bytes"));
   }
 
   Result<void> checkConstraints() {
@@ -287,7 +301,7 @@ private:
   Result<void> checkAliasing() {
     for (size_t i = 0; i < views_.size(); ++i) {
       if (views_[i].written && mayOverlapItself(views_[i].footprint()))
-        return fail(concat(views_[i].what, " is written, but its strides [", base::join(views_[i].strides, ", "),
+        return fail(concat(views_[i].what, " is written, but its strides [", base::join(views_[i].strides(), ", "),
                            "] make elements share memory"));
       for (size_t j = 0; j < i && !options_.mayOverlap; ++j)
         if ((views_[i].written || views_[j].written) && mayOverlap(views_[i].footprint(), views_[j].footprint()))
