@@ -73,9 +73,9 @@ class Dispatcher:
             in_stream(self._device, self._values, self._launch.submit)
         finish(self._values)
 
-    def repeat(self, times: int) -> None:
-        """Runs it `times` times in order."""
-        if isinstance(times, bool) or not isinstance(times, int) or times < 0:
-            raise ValueError(f"repeat takes a number of times, not {times!r}")
-        for _ in range(times):
+    def repeat(self, n: int) -> None:
+        """Runs it `n` times in order."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise ValueError(f"repeat takes a number of times, not {n!r}")
+        for _ in range(n):
             self()

@@ -191,7 +191,8 @@ class Specialised:
         for step in slot.steps:
             elements = step(numbers) if callable(step) else step
             if elements % stride:
-                raise ValueError(f"kernel '{self.name}': the pointer of a tile moves in steps of {elements} elements, which are no whole rows of {stride}")
+                raise ValueError(f"kernel '{self.name}': the pointer of a tile moves in steps of {elements} elements, which are no whole rows of {stride}. "
+                                 "What moves within a row is the column: tile_load(pointer, row, column, stride, shape)")
         for many in slot.many:
             row, *moves = (part(numbers) if callable(part) else part for part in many)
             moves = sorted({abs(rows) for rows in moves if rows})

@@ -108,10 +108,10 @@ class Sequence:
         for dispatch in self._dispatches:
             dispatch()
 
-    def repeat(self, times: int) -> None:
-        if isinstance(times, bool) or not isinstance(times, int) or times < 0:
-            raise ValueError(f"repeat takes a non-negative integer, not {times!r}")
-        for _ in range(times):
+    def repeat(self, n: int) -> None:
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise ValueError(f"repeat takes a non-negative integer, not {n!r}")
+        for _ in range(n):
             self()
 
 
