@@ -10,8 +10,10 @@
 #include "passes/join_statements.h"
 #include "passes/plan/launch_control.h"
 #include "passes/plan/planner.h"
+#include "passes/rows_first.h"
 #include "passes/separate_operands.h"
 #include "passes/stream_reductions.h"
+#include "passes/unit_dims.h"
 
 namespace vortex::passes {
 namespace {
@@ -140,6 +142,8 @@ private:
     if (!rules_.fusedOnly)
       flattenBetween(piece);
     sumColumnProducts(piece);
+    if (rules_.reductionBlocks > 0)
+      reduceRowsFirst(piece);
     separateOperands(piece);
     auto plan = planKernel(module_, entry_, piece, rules_, workers_);
     if (!plan)
@@ -195,6 +199,7 @@ LogicalResult makePhases(ModuleOp module, const TensorSchedule& rules, const Pla
     runAsOneBlock(kernels[0]);
     return success();
   }
+  splitUnitReshapes(kernels[0]);
   prepareElementControl(*entries.begin(), kernels[0]);
   if (rules.streamedStep > 0)
     streamReductions(module, rules.streamedStep);

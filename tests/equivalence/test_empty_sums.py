@@ -6,6 +6,8 @@ kernel rows(x: &Tensor<{kind}, [M, N]>) -> Tensor<{kind}, [M]> {{ return 1.0 / x
 kernel columns(x: &Tensor<{kind}, [M, N]>) -> Tensor<{kind}, [N]> {{ return 1.0 / x.sum(dim = 0) }}
 kernel negative_rows(x: &Tensor<{kind}, [M, N]>) -> Tensor<{kind}, [M]> {{ return 1.0 / (x * -1.0).sum(dim = 1) }}
 kernel negative_columns(x: &Tensor<{kind}, [M, N]>) -> Tensor<{kind}, [N]> {{ return 1.0 / (x * -1.0).sum(dim = 0) }}
+kernel channels(x: &Tensor<{kind}, [B, C, S]>) -> Tensor<{kind}, [C]> {{ return 1.0 / x.sum(dim = [0, 2]) }}
+kernel negative_channels(x: &Tensor<{kind}, [B, C, S]>) -> Tensor<{kind}, [C]> {{ return 1.0 / (x * -1.0).sum(dim = [0, 2]) }}
 kernel all(x: &Tensor<{kind}, [M, N]>) -> {kind} {{ return 1.0 / x.sum() }}
 kernel negative_all(x: &Tensor<{kind}, [M, N]>) -> {kind} {{ return 1.0 / (x * -1.0).sum() }}
 kernel exponentials(x: &Tensor<{kind}, [M, N]>) -> Tensor<{kind}, [M]> {{ return 1.0 / exp(x - x.max(dim = -1, keepdim = true)).sum(dim = -1) }}
@@ -15,13 +17,16 @@ fn main() {{
     print(negative_rows(&zeros([2, 3])).to_host())
     print(negative_rows(&zeros([1, 3001])).to_host())
     print(negative_columns(&zeros([3, 2])).to_host())
+    print(channels(&zeros([2, 3, 0])).to_host())
+    print(channels(&zeros([0, 1, 2])).to_host())
+    print(negative_channels(&zeros([3, 2, 5])).to_host())
     print(all(&zeros([0, 4])))
     print(all(&zeros([4, 0])))
     print(negative_all(&zeros([7, 3001])))
     print(exponentials(&zeros([2, 0])).to_host())
 }}
 """
-EXPECTED = ["[inf, inf]", "[inf, inf, inf]", "[-inf, -inf]", "[-inf]", "[-inf, -inf]", "inf", "inf", "-inf", "[inf, inf]"]
+EXPECTED = ["[inf, inf]", "[inf, inf, inf]", "[-inf, -inf]", "[-inf]", "[-inf, -inf]", "[inf, inf, inf]", "[inf]", "[-inf, -inf]", "inf", "inf", "-inf", "[inf, inf]"]
 
 
 @pytest.mark.parametrize("where", ["interpreter", "device", "metal3.1"])
