@@ -93,6 +93,14 @@ Expr* Parser::parsePrimary() {
   case Tok::KwFn:
     fail("E0117", here(), "there are no anonymous `fn`s").help("a closure is written `|x| x + 1`");
     return errorExpr();
+  case Tok::KwWhere:
+    fail("E0110", here(), "expected an expression, found " + describeCurrent())
+        .help("to choose element by element, use `select(condition, a, b)`");
+    return errorExpr();
+  case Tok::ColonColon:
+    fail("E0110", here(), "expected an expression, found " + describeCurrent())
+        .help("slices have no step: choose elements one by one, `out[j] = x[2 * j]`");
+    return errorExpr();
   default: failExpected("an expression"); return errorExpr();
   }
 }

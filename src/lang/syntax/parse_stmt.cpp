@@ -186,7 +186,9 @@ void Parser::endStatement(const Stmt* stmt) {
     return;
   }
   fail("E0115", here(), "expected the end of the statement, found " + describeCurrent())
-      .help("statements on one line are separated by `;`");
+      .help(is(Tok::KwWhere) ? "to choose element by element, use `select(condition, a, b)`"
+            : is(Tok::Comma) && expr && expr->expr->is<ReturnExpr>() ? "several results are a tuple: `return (a, b)`"
+                                                                     : "statements on one line are separated by `;`");
 }
 
 Stmt* Parser::parseLet(uint32_t first, List<Attribute> attributes) {

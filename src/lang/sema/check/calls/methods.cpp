@@ -18,6 +18,7 @@
 #include "lang/sema/check/types/resolve_type.h"
 
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 
 namespace vortex::lang {
 
@@ -115,10 +116,14 @@ static Expr* callMethod(BodyState& body, const syn::CallExpr* call, const syn::M
     unknownMember(body, type, callee->name, "method");
     return failedCall(body, call);
   }
-  auto builder = error(body, "E0321", callee->name.range,
-                       base::concat("`", text(body, type), "` has no method `", callee->name.text, "`"));
+  auto builder =
+      error(body, "E0321", callee->name.range,
+            base::concat("`", text(body, stripRef(receiver->type)), "` has no method `", callee->name.text, "`"));
   builder.label(receiver->range, "`" + text(body, receiver->type) + "`");
-  if (std::string close = nearest(callee->name.text, builtinMethodsOf(type)); !close.empty())
+  const char* ours = type->isTensor() ? diag::nameElsewhere(callee->name.text) : nullptr;
+  if (ours)
+    builder.help(base::concat("here this is ", ours));
+  else if (std::string close = nearest(callee->name.text, builtinMethodsOf(type)); !close.empty())
     builder.help("did you mean `" + close + "`?");
   builder.emit();
   return failedCall(body, call);

@@ -42,10 +42,8 @@ bool checkWritable(BodyState& body, Expr* place, SourceRange range, std::string_
         error(body, "E0412", range,
               base::concat("`", value->name, "` is a value without a memory space and cannot be ", what, " by element"))
             .label(value->range, "declared here")
-            .help(isUncounted    ? "its extents must follow from the shapes of the arguments, or it must be the result"
-                  : value->isVar ? "give it a space (`@shared`, `@local`), or make it the result: `var out: <result "
-                                   "type>` … `return out`"
-                                 : "declare it by `var`");
+            .help(isUncounted ? "its extents must follow from the shapes of the arguments, or it must be the result"
+                              : "declare it by `var`, or give it a space (`@shared`, `@local`)");
         return false;
       }
       if (at->args[0]->type->isTensor() && at->args[0]->type->space == Space::Constant && !at->args[0]->type->isValue) {

@@ -155,6 +155,8 @@ Expr* checkIf(BodyState& body, const syn::IfExpr* expr, Type expected) {
     failed = failed || isError(conditions.back());
   }
   Expr* otherwise = expr->elseBody ? checkBlock(body, expr->elseBody, hint) : nullptr;
+  if (failed)
+    return errorExpr(body, expr->range);
   Type type = body.types.unit();
   if (otherwise) {
     std::vector<Expr**> branches;
@@ -163,7 +165,7 @@ Expr* checkIf(BodyState& body, const syn::IfExpr* expr, Type expected) {
     branches.push_back(&otherwise);
     type = joinBranches(body, branches, wantsValue ? expected : body.types.unit(), expr->range);
   }
-  if (failed || isError(type))
+  if (isError(type))
     return errorExpr(body, expr->range);
   Expr* out = otherwise;
   for (size_t i = expr->branches.size(); i-- > 0;) {

@@ -34,7 +34,11 @@ Expr* asIndex(BodyState& body, Expr* position, const DimExpr* extent) {
   if (!grants(body, position->type, {BuiltinTrait::Integer}, position->range, "an index"))
     return errorExpr(body, position->range);
   if (position->type->kind != TypeKind::Scalar || !isInteger(position->type->scalar)) {
-    error(body, "E0313", position->range, "an index is an integer, not `" + text(body, position->type) + "`");
+    auto builder =
+        error(body, "E0313", position->range, "an index is an integer, not `" + text(body, position->type) + "`");
+    if (stripRef(position->type)->isTensor())
+      builder.help("elements are read one by one: `for j in 0..M { out[j] = x[i[j]] }`");
+    builder.emit();
     return errorExpr(body, position->range);
   }
   if (position->kind == ExprKind::Int) {
@@ -278,7 +282,13 @@ std::vector<Expr*> extents(BodyState& body, const syn::Expr* expr, bool allowSca
     return out;
   }
   for (const syn::Expr* elem : elems) {
-    Expr* extent = index(body, elem, nullptr);
+    Expr* extent = value(body, elem, isUntyped(body, elem) ? body.types.scalar(Scalar::I64) : nullptr);
+    if (extent->kind == ExprKind::Int && extent->intValue < 0) {
+      error(body, "E0332", elem->range, "an extent cannot be negative")
+          .help("write the number of elements that is left: `x.reshape([M * N])`");
+      return {};
+    }
+    extent = asIndex(body, extent, nullptr);
     if (isError(extent))
       return {};
     out.push_back(extent);

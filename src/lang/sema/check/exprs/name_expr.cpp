@@ -13,6 +13,7 @@
 #include "lang/sema/check/types/generic_args.h"
 
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 
 #include <algorithm>
 
@@ -258,6 +259,8 @@ Expr* checkMemberOfValue(BodyState& body, Expr* base, const syn::Name& name, Sou
   std::string close = hasFields ? nearest(name.text, aggregate->decl->fields) : "";
   if (!close.empty())
     builder.help("did you mean `" + close + "`?");
+  else if (const char* ours = type->isTensor() ? diag::nameElsewhere(name.text) : nullptr)
+    builder.help(base::concat("here this is ", ours));
   else if (isBuiltinMethod(name.text))
     builder.help(base::concat("`", name.text, "` is a method; call it: `.", name.text, "()`"));
   return errorExpr(body, range);

@@ -5,6 +5,7 @@
 #include "lang/sema/check/names/scope.h"
 
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 
 namespace vortex::lang {
 
@@ -23,48 +24,9 @@ static std::vector<std::string> visibleNames(const BodyState& body) {
   return names;
 }
 
-/// What a name of CUDA C++, C or Rust is here; null if it is none that we know.
-static const char* knownElsewhere(std::string_view name) {
-  static constexpr std::pair<std::string_view, const char*> kNames[] = {
-      {"threadIdx", "`thread.id`, over the whole grid `thread.global_id`"},
-      {"blockIdx", "`block.id`"},
-      {"blockDim", "`block.dim`"},
-      {"gridDim", "`grid.dim`"},
-      {"warpSize", "`warp.size`"},
-      {"__syncthreads", "`sync_block()`"},
-      {"syncthreads", "`sync_block()`"},
-      {"__syncwarp", "`sync_warp()`"},
-      {"__shfl_xor_sync", "`warp.shuffle_xor(value, mask)`"},
-      {"__shfl_down_sync", "`warp.shuffle_down(value, distance)`"},
-      {"__shfl_up_sync", "`warp.shuffle_up(value, distance)`"},
-      {"__shfl_sync", "`warp.broadcast(value, lane)`"},
-      {"__ballot_sync", "`warp.ballot(condition)`"},
-      {"atomicAdd", "`atomic_add(&mut t[i], value)`"},
-      {"atomicMin", "`atomic_min(&mut t[i], value)`"},
-      {"atomicMax", "`atomic_max(&mut t[i], value)`"},
-      {"atomicExch", "`atomic_exchange(&mut t[i], value)`"},
-      {"atomicCAS", "`atomic_compare_exchange(&mut t[i], expected, value)`"},
-      {"expf", "`exp`, for floats of every width"},
-      {"sqrtf", "`sqrt`, for floats of every width"},
-      {"fabs", "`abs`"},
-      {"fabsf", "`abs`"},
-      {"fmaxf", "`max`"},
-      {"fminf", "`min`"},
-      {"println", "`print`"},
-      {"printf", "`print`"},
-      {"True", "`true`"},
-      {"False", "`false`"},
-      {"INFINITY", "`inf`"},
-  };
-  for (const auto& [other, ours] : kNames)
-    if (other == name)
-      return ours;
-  return nullptr;
-}
-
 void unknownName(BodyState& body, const syn::Name& name) {
   auto builder = error(body, "E0201", name.range, base::concat("there is no `", name.text, "` in scope"));
-  if (const char* ours = knownElsewhere(name.text))
+  if (const char* ours = diag::nameElsewhere(name.text))
     builder.help(base::concat("here this is ", ours));
   else if (std::string close = nearest(name.text, visibleNames(body)); !close.empty())
     builder.help("did you mean `" + close + "`?");

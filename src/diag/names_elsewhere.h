@@ -1,0 +1,11 @@
+// What names of CUDA C++, C, Rust, NumPy, PyTorch and JAX are here, for the help of messages about unknown names.
+#pragma once
+
+#include <string_view>
+
+namespace vortex::diag {
+
+/// Of a function, value, method or field: "`block.id`". Null for a name that is none of these.
+const char* nameElsewhere(std::string_view name);
+
+}  // namespace vortex::diag
