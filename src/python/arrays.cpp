@@ -94,6 +94,61 @@ void raise(const Error& error, const std::optional<Fault>& fault) {
   throw nb::python_error();
 }
 
+/// The element type of a buffer's format, in the machine's byte order.
+static std::optional<DType> typeOf(const Py_buffer& view) {
+  if (!view.format || std::string_view(view.format).size() != 1)
+    return std::nullopt;
+  const auto ofSize = [&](DType one, DType two, DType four, DType eight) -> std::optional<DType> {
+    switch (view.itemsize) {
+    case 1: return one;
+    case 2: return two;
+    case 4: return four;
+    case 8: return eight;
+    default: return std::nullopt;
+    }
+  };
+  switch (view.format[0]) {
+  case 'e': return DType::F16;
+  case 'f': return DType::F32;
+  case 'd': return DType::F64;
+  case '?': return DType::Bool;
+  case 'b':
+  case 'h':
+  case 'i':
+  case 'l':
+  case 'q': return ofSize(DType::I8, DType::I16, DType::I32, DType::I64);
+  case 'B':
+  case 'H':
+  case 'I':
+  case 'L':
+  case 'Q': return ofSize(DType::U8, DType::U16, DType::U32, DType::U64);
+  default: return std::nullopt;
+  }
+}
+
+/// An array of NumPy's own type by the buffer protocol, which costs less than DLPack. Nothing: it is none, or has elements of another kind.
+static std::optional<ForeignArray> numpyArray(nb::handle object) {
+  if (std::string_view(Py_TYPE(object.ptr())->tp_name) != "numpy.ndarray")
+    return std::nullopt;
+  Py_buffer view;
+  if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const std::optional<DType> type = typeOf(view);
+  std::optional<ForeignArray> from;
+  if (type)
+    from = ForeignArray{reinterpret_cast<uintptr_t>(view.buf), *type, {}, {}, view.readonly != 0, object};
+  for (int i = 0; from && i < view.ndim; ++i) {
+    from->extents.push_back(view.shape[i]);
+    from->strides.push_back(view.strides[i] / view.itemsize);
+    if (view.strides[i] % view.itemsize != 0)
+      from.reset();
+  }
+  PyBuffer_Release(&view);  // the array's owner keeps the memory
+  return from;
+}
+
 /// By DLPack or the buffer protocol.
 static ForeignArray exported(nb::handle object, const std::function<std::string()>& what) {
   ForeignArray from{0, DType::F32, {}, {}, false, object};
@@ -130,7 +185,9 @@ static ForeignArray exported(nb::handle object, const std::function<std::string(
 }
 
 Array wrapObject(const Device& device, nb::handle object, const std::function<std::string()>& what) {
-  std::optional<ForeignArray> from = torchTensor(object);
+  std::optional<ForeignArray> from = numpyArray(object);
+  if (!from)
+    from = torchTensor(object);
   if (!from)
     from = exported(object, what);
   const bool onHost = from->gpu < 0;
