@@ -234,7 +234,7 @@ class Specialised:
         try:
             self.native.interpret(self.name, arguments, self.request("cpu"), check, 0, print)
         except vortex.Error as error:
-            raise RuntimeError(f"kernel '{self.name}': {error}") from None
+            raise RuntimeError(f"kernel '{self.name}': {error}{self._excerpt_at(str(error).partition(': ')[2])}") from None
 
 
 def _request(target: str):
