@@ -411,3 +411,14 @@ def test_a_text_is_no_path_and_a_program_tells_its_kernels():
     with pytest.raises(ValueError, match="given as source="):
         vortex.compile("kernel k(x: &mut Tensor<f32, [N]>) {\n    x[thread.global_id] = 1.0\n}\n")
     assert repr(vortex.compile(source="kernel k(x: &mut Tensor<f32, [N]>) { x[thread.global_id] = 1.0 }", device="cpu")) == "<vortex.Program of k on 'cpu'>"
+
+
+def test_dims_are_sizes_of_dimensions_of_the_program(device):
+    source = "kernel sums(x: &Tensor<f32, [N, D]>) -> Tensor<f32, [N]> { return sum(x, dim = 1) }"
+    x = np.ones((3, 8), np.float32)
+    np.testing.assert_array_equal(vortex.compile(source=source, device=device, dims={"D": np.int64(8)}).sums(x), [8] * 3)
+    with pytest.raises(vortex.Error, match="8 columns, but 4 are required|extent 8 instead of 4"):
+        vortex.compile(source=source, device=device, dims={"D": 4}).sums(x)
+    for dims, text in (({"K": 4}, "the program has no dimension K"), ({"D": -1}, "D is a size"), ({"D": True}, "D is a size")):
+        with pytest.raises(ValueError, match=text):
+            vortex.compile(source=source, dims=dims)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -341,6 +342,8 @@ def compile(path=None, *, source: str | None = None, name: str = "<source>", dev
     for dim, value in (dims or {}).items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
             raise ValueError(f"dims: {dim} is a size, not {value!r}")
+        if "import" not in source and not re.search(rf"\b{re.escape(dim)}\b", source):
+            raise ValueError(f"dims: the program has no dimension {dim}")
     is_interpreted = check or not device and os.environ.get("VORTEX_DEVICE") == "interpreter"
     return Program(name, source, "interpreter" if is_interpreted else device, dims or {}, check)
 
