@@ -290,13 +290,14 @@ bool slice(Machine& machine, const Node& node) {
   if (!newTile(machine, node, 1 + rank, shape))
     return false;
   int64_t base = 0;
+  const bool isEmpty = llvm::is_contained(shape, 0);  // wherever it begins
   for (size_t dim = 0, next = 0; dim < rank; ++dim) {
     int64_t offset = machine.integer(node.operands[1 + dim]), extent = 1;
     if (!llvm::is_contained(op.getDropped(), int64_t(dim))) {
       extent = shape[next++];
       strides.push_back(sourceStrides[dim]);
     }
-    if (offset < 0 || offset > source.shape[dim] - extent)
+    if (!isEmpty && (offset < 0 || offset > source.shape[dim] - extent))
       return machine.find(Finding::Kind::Bounds, node,
                           "elements " + std::to_string(offset) + " to " + std::to_string(offset + extent) +
                               " are outside dimension " + std::to_string(dim) + " of extent " +

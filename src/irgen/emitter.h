@@ -288,7 +288,9 @@ private:
   Value spillTile(Location loc, Value tile);
 
   // sizes.cpp
-  Value dimValue(Location loc, const lang::DimExpr& expr);
+  Value dimValue(Location loc, const lang::DimExpr& expr);   ///< as an extent: 0 where the number is negative
+  Value dimNumber(Location loc, const lang::DimExpr& expr);  ///< signed
+  bool isNotNegative(const lang::DimExpr& expr) const;
   Value dimVariable(Location loc, lang::DimVarId id);
   Value extentNamed(Location loc, uint32_t opaque);
   Value dimAtom(Location loc, const lang::DimAtom& atom);

@@ -46,6 +46,9 @@ public:
     ir::SizeAttr value = entry_.size(check.expected);
     if (!value)
       return;
+    if (check.kind == LaunchCheck::Kind::NotNegative)
+      return push(ir::sizeUnary(size::Op::Not, ir::sizeBinary(size::Op::Less, value, entry_.constant(0))),
+                  check.expected.text(names_) + " must not be negative, but is {0}", {value});
     bool power = check.kind == LaunchCheck::Kind::PowerOfTwo;
     ir::SizeAttr condition =
         power ? ir::sizeUnary(size::Op::IsPowerOfTwo, value)

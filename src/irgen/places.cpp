@@ -303,6 +303,7 @@ Emitter::SliceWindow Emitter::window(const Expr& slice) {
     else {
       Value end = part.end ? evalIndex(*part.end) : dimValue(at, base->shape[dim]);
       size = part.endIsLength ? end : Value(b_.create<arith::SubIOp>(at, end, begin));
+      size = b_.create<arith::MaxSIOp>(at, size, zero);
     }
     if (types_.fix(extent).hasOpaque())
       extents_[types_.fix(extent)] = size;

@@ -42,7 +42,7 @@ Value Emitter::dimAtom(Location loc, const DimAtom& atom) {
       return found->second;
     return extentNamed(loc, atom.id);
   }
-  Value lhs = dimValue(loc, atom.operands[0]), rhs = dimValue(loc, atom.operands[1]);
+  Value lhs = dimNumber(loc, atom.operands[0]), rhs = dimNumber(loc, atom.operands[1]);
   // As Entry::size says it: both must come to the same numbers.
   const bool isPlain = llvm::all_of(atom.operands, [&](const lang::DimExpr& operand) {
     const ir::SizeAttr size = context_.entry.size(operand);
@@ -62,7 +62,26 @@ Value Emitter::dimAtom(Location loc, const DimAtom& atom) {
   VORTEX_UNREACHABLE("extent atom");
 }
 
+/// A slice that ends before it begins has no elements: `N - 2` of N = 1 is the extent 0, and the number -1 in `(N - 2) / 2 + 4`.
 Value Emitter::dimValue(Location loc, const lang::DimExpr& unfixed) {
+  const lang::DimExpr expr = types_.fix(unfixed);
+  Value number = dimNumber(loc, expr);
+  if (expr.asConstant() || extents_.count(expr) || isNotNegative(expr))
+    return number;
+  return b_.create<arith::MaxSIOp>(loc, number, math_.index(loc, 0));
+}
+
+bool Emitter::isNotNegative(const lang::DimExpr& expr) const {
+  if (const ir::SizeAttr size = context_.entry.size(expr))
+    return size.getExpr().isNotNegative();
+  // Of what the body binds: the extents of tensors.
+  return llvm::all_of(expr.terms(), [](const auto& term) {
+    return term.second > 0 &&
+           llvm::all_of(term.first, [](const DimAtom& atom) { return atom.kind == DimAtom::Kind::Variable; });
+  });
+}
+
+Value Emitter::dimNumber(Location loc, const lang::DimExpr& unfixed) {
   lang::DimExpr expr = types_.fix(unfixed);
   if (std::optional<int64_t> constant = expr.asConstant())
     return math_.index(loc, *constant);

@@ -94,7 +94,7 @@ def test_gpus_have_code_for_them(vortex, tmp_path, target):
     vortex("build", path, "--target", target, "-o", tmp_path / "out")
 
 
-def test_pieces_of_a_negative_length_are_refused(vortex, tmp_path):
+def test_pieces_of_a_negative_length_are_empty(vortex, tmp_path):
     path = tmp_path / "heat.vx"
     path.write_text("""kernel heat(t: &mut Tensor<f32, [N]>, n: usize) {
     for i in 0..n {
@@ -104,7 +104,9 @@ def test_pieces_of_a_negative_length_are_refused(vortex, tmp_path):
 }
 fn main() {
     var t = random.normal::<f32>([1], seed = 1)
+    let before = t.to_host()
     heat(&mut t, 2)
+    assert_eq(t.to_host(), before)
 }
 """)
-    assert "an intermediate tensor has the negative extent -1" in vortex("run", path, status=1).stderr
+    vortex("run", path)

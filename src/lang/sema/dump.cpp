@@ -21,6 +21,7 @@ std::string checkText(const Function& function, const LaunchCheck& check) {
   switch (check.kind) {
   case LaunchCheck::Kind::PowerOfTwo: return expected + " is a power of two";
   case LaunchCheck::Kind::NonZero: return expected + " != 0";
+  case LaunchCheck::Kind::NotNegative: return expected + " >= 0";
   case LaunchCheck::Kind::Exact: return base::concat(expected, " % ", check.divisor.text(function.dimNames()), " == 0");
   case LaunchCheck::Kind::ExtentEquals: break;
   }

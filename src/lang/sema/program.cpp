@@ -1,5 +1,7 @@
 #include "lang/sema/program.h"
 
+#include <algorithm>
+
 namespace vortex::lang {
 
 std::string_view spelling(Builtin builtin) {
@@ -9,6 +11,11 @@ std::string_view spelling(Builtin builtin) {
 #undef VORTEX_BUILTIN_SPELLING
   };
   return kSpellings[static_cast<size_t>(builtin)];
+}
+
+void addCheck(Function& function, LaunchCheck check) {
+  if (std::ranges::find(function.checks, check) == function.checks.end())
+    function.checks.push_back(std::move(check));
 }
 
 std::vector<std::string> Function::dimNames() const {

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "lang/sema/expr.h"
@@ -47,18 +48,26 @@ struct DimBinding {
   std::optional<int64_t> constant;  ///< a const generic or specialised value
 };
 
-/// `where N: PowerOfTwo`, extents of parameters that must equal expressions, and quotients of extents that must be exact for two shapes
-/// to agree: checked before launch.
+/// `where N: PowerOfTwo`, extents of parameters that must equal expressions, and what shapes of the body need of extents: quotients that
+/// are exact, differences that are no less than 0. Checked before launch.
 struct LaunchCheck {
-  enum class Kind : uint8_t { ExtentEquals, PowerOfTwo, NonZero, Exact } kind = Kind::ExtentEquals;
+  enum class Kind : uint8_t { ExtentEquals, PowerOfTwo, NonZero, NotNegative, Exact } kind = Kind::ExtentEquals;
   uint32_t param = 0, dim = 0;  ///< ExtentEquals: this extent …
-  std::vector<uint32_t> fieldPath;
-  DimExpr expected;                ///< … must have this value; PowerOfTwo/NonZero: the value; Exact: the dividend
-  DimExpr divisor;                 ///< Exact
-  DimExpr agrees, with;            ///< Exact: what has to be equal; if it is, remainders do no harm
+  std::vector<uint32_t> fieldPath = {};
+  DimExpr expected = {};  ///< … must have this value; PowerOfTwo/NonZero/NotNegative: the value; Exact: the dividend
+  DimExpr divisor = {};   ///< Exact
+  DimExpr agrees = {}, with = {};  ///< Exact: what has to be equal; if it is, remainders do no harm
   source::SourceRange range = {};  ///< of the shape entry, the where clause, or the expression
+  bool operator==(const LaunchCheck& other) const {
+    return std::tie(kind, param, dim, fieldPath, expected, divisor, agrees, with) ==
+           std::tie(other.kind, other.param, other.dim, other.fieldPath, other.expected, other.divisor, other.agrees,
+                    other.with);
+  }
   bool isOfValue() const { return kind == Kind::PowerOfTwo || kind == Kind::NonZero; }
 };
+
+struct Function;
+void addCheck(Function& function, LaunchCheck check);  ///< unless it is there
 
 enum class GridKind : uint8_t {
   WholeTensor,  ///< the body names no block.* or thread.*: the compiler picks the grid

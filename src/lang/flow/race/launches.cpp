@@ -28,6 +28,11 @@ bool satisfies(const Function& kernel, const Dims& dims) {
     const auto value = evaluateDim(check.expected, dims);
     if (check.kind == LaunchCheck::Kind::ExtentEquals)
       continue;  // the tensor is made with the expected extent
+    if (check.kind == LaunchCheck::Kind::NotNegative) {
+      if (!value || *value < 0)
+        return false;
+      continue;
+    }
     if (check.kind == LaunchCheck::Kind::Exact) {
       const auto divisor = evaluateDim(check.divisor, dims);
       if (!value || !divisor || *divisor == 0 || *value % *divisor != 0)

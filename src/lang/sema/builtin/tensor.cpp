@@ -232,6 +232,7 @@ Expr* checkReshape(BuiltinCall& call) {
         .label(x->range, "`" + shapeText(call.body, x->type) + "`");
     return call.failed();
   }
+  requireSigns(call.body, x->type, call.range());
   return makeBuiltin(call.body, Builtin::Reshape, call.body.types.tensorValue(x->type->elem, shape.dims), call.range(),
                      {x});
 }

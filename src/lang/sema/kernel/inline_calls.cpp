@@ -249,6 +249,8 @@ private:
     for (const LaunchCheck& check : callee->checks)
       if (check.kind == LaunchCheck::Kind::Exact)
         requireExact(*call, check, map.dims);
+      else if (check.kind == LaunchCheck::Kind::NotNegative)
+        addCheck(kernel_, {.kind = check.kind, .expected = check.expected.substitute(map.dims), .range = check.range});
     Expr* body = cloneExpr(*callee->body, map);
     parts.push_back(body);
     call->kind = ExprKind::Inline;
@@ -273,12 +275,7 @@ private:
                  "`" + check.agrees.text(names) + "` and `" + check.with.text(names) + "` have to be equal");
       return;
     }
-    const auto isSame = [&](const LaunchCheck& other) {
-      return other.kind == check.kind && other.agrees == check.agrees && other.with == check.with &&
-             other.expected == check.expected && other.divisor == check.divisor;
-    };
-    if (std::ranges::none_of(kernel_.checks, isSame))
-      kernel_.checks.push_back(std::move(check));
+    addCheck(kernel_, std::move(check));
   }
 
   std::vector<std::optional<DimExpr>> bindDims(const Function& callee, const Expr& call) {

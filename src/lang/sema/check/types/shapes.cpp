@@ -32,21 +32,23 @@ bool agree(BodyState& body, const DimExpr& a, const DimExpr& b, SourceRange rang
   const auto quotients = quotientsOfZero(DimExpr::sub(a, b));
   if (!quotients)
     return false;
-  for (const ExactQuotient& quotient : *quotients) {
-    LaunchCheck check;
-    check.kind = LaunchCheck::Kind::Exact;
-    check.expected = quotient.dividend;
-    check.divisor = quotient.divisor;
-    check.agrees = a;
-    check.with = b;
-    check.range = range;
-    const auto isSame = [&](const LaunchCheck& other) {
-      return other.kind == check.kind && other.expected == check.expected && other.divisor == check.divisor;
-    };
-    if (std::ranges::none_of(body.function->checks, isSame))
-      body.function->checks.push_back(std::move(check));
-  }
+  for (const ExactQuotient& quotient : *quotients)
+    addCheck(*body.function, {.kind = LaunchCheck::Kind::Exact,
+                              .expected = quotient.dividend,
+                              .divisor = quotient.divisor,
+                              .agrees = a,
+                              .with = b,
+                              .range = range});
   return true;
+}
+
+void requireSigns(BodyState& body, Type tensor, SourceRange range) {
+  std::vector<const DimExpr*> differences;
+  for (const DimExpr& extent : tensor->shape)
+    if (!extent.hasOpaque() && std::ranges::any_of(extent.terms(), [](const auto& term) { return term.second < 0; }))
+      differences.push_back(&extent);
+  for (size_t i = 0; inKernel(body) && differences.size() > 1 && i < differences.size(); ++i)
+    addCheck(*body.function, {.kind = LaunchCheck::Kind::NotNegative, .expected = *differences[i], .range = range});
 }
 
 bool shapesAgree(BodyState& body, Type a, Type b, SourceRange range) {

@@ -8,6 +8,8 @@ namespace vortex::lang {
 DimEqual dimEqual(const BodyState& body, const DimExpr& a, const DimExpr& b);
 /// They are equal, or in a kernel equal in every launch in which quotients in them are exact: other launches are refused then.
 bool agree(BodyState& body, const DimExpr& a, const DimExpr& b, SourceRange range);
+/// Of a tensor whose extents are multiplied: several may be differences less than 0, which count as 0 each, while their product does not.
+void requireSigns(BodyState& body, Type tensor, SourceRange range);
 bool shapesAgree(BodyState& body, Type a, Type b,
                  SourceRange range);  ///< of equal rank; host code: not known to differ
 /// The value of an integer expression as an extent; opaque terms where it is not known.
