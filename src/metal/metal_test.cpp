@@ -234,10 +234,12 @@ TEST_P(MetalOnCpu, FloatConstantsKeepTheirBits) {
 }
 
 TEST_P(MetalOnCpu, OptionsReachTheSource) {
-  const char* source = "kernel void k(device uint* out [[buffer(0)]]) { out[0] = VALUE; out[1] = __METAL_VERSION__; }";
+  const char* source =
+      "kernel void k(device uint* out [[buffer(0)]]) { out[0] = N * T(2); out[1] = __METAL_VERSION__; }";
   const auto options = NS::TransferPtr(MTL::CompileOptions::alloc()->init());
   options->setLanguageVersion(MTL::LanguageVersion3_1);
-  options->setPreprocessorMacros(NS::Dictionary::dictionary(NS::Number::number(42), text("VALUE")));
+  const NS::Object *values[] = {NS::Number::number(21), text("half")}, *names[] = {text("N"), text("T")};
+  options->setPreprocessorMacros(NS::Dictionary::dictionary(values, names, 2));
   EXPECT_EQ(run(source, nullptr, {1, 1, 1}, {1, 1, 1}, false, 2, options.get()), (std::vector<uint32_t>{42, 310}));
 }
 

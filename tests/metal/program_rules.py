@@ -25,6 +25,12 @@ rule("uchar_stores_keep_their_neighbours", "int", "((device uchar*)out)[4 * i + 
 rule("packed_vectors_in_buffers", "float", "device const packed_float3* p = (device const packed_float3*)x; float3 v = p[i & 1]; out[i] = v.x + v.y + v.z;", lambda i: sum(X[3:6]) if i & 1 else sum(X[:3]))
 rule("packed_vectors_are_stored", "float", "if (i < 2) ((device packed_float3*)out)[i] = packed_float3(x[i], 1, 2);", [X[0], 1, 2, X[1], 1, 2, 0, 0])
 rule("components_of_vectors_in_buffers", "float", "if (i < 2) { ((device float4*)out)[i].yw = float2(x[i], 5); ((device float4*)out)[i].x = 1; }", [1, X[0], 0, 5, 1, X[1], 0, 5])
+rule("assigned_components_leave_the_others", "float", "if (i < 4) { if (i & 1) ((device float4*)out)[i / 2].xy = float2(x[i], 1); else ((device float4*)out)[i / 2].wz = float2(x[i], 2); }",
+     [X[1], 1, 2, X[0], X[3], 1, 2, X[2]])
+rule("matrices_of_numbers_in_arrays", "float", "float2x2 m[2] = {float2x2(1, 2, 3, x[i]), float2x2(5, 6, x[i], 8)}; out[i] = m[n[i] & 1][1][0] + m[i & 1][0][1];",
+     lambda i: (X[i] if N[i] & 1 else 3) + (6 if i & 1 else 2))
+rule("arrays_in_loops_over_ranges", "int", "array<int, 3> a = {1, 2, n[i]}; for (thread int& v : a) v += 1; int s = 0; for (int v : a) s = s * 10 + v; out[i] = s + int(a.size()) + *(a.begin() + 2);",
+     lambda i: 230 + (N[i] + 1) + 3 + (N[i] + 1))
 rule("long_elements_of_buffers", "int", "device const long* p = (device const long*)n; out[i] = int(p[i / 2] >> 32);", lambda i: N[i // 2 * 2 + 1])
 rule("bool_elements_of_memory", "int", "threadgroup bool t[4]; t[local] = n[i] > 0; threadgroup_barrier(mem_flags::mem_threadgroup); out[i] = t[0] + t[1] + t[2] + t[3];", lambda i: sum(v > 0 for v in N[S4[i]:S4[i] + 4]))
 

@@ -32,6 +32,13 @@ def test_npy_files_go_in_and_out(vortex, device, saxpy, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), 3 * x + y, rtol=1e-5, atol=1e-6)
 
 
+def test_macros_may_have_any_name(vortex, device, tmp_path):
+    path = tmp_path / "k.metal"
+    path.write_text("#include <metal_stdlib>\nkernel void k(device T* y [[buffer(0)]], uint i [[thread_position_in_grid]]) { y[i] = metal::vec<T, 2>(N, HALF).y + x(i); }\n")
+    macros = [word for each in ("T=float", "N=3", "HALF=0.5h", "x(v)=(v*v)", "V", "S=2", "A=1") for word in ("-D", each)]
+    assert vortex("run", path, *macros, "--grid", 3, "--buffer", "0=f32[3]", "--print", 0, "--device", device).stdout == "0.5 1.5 4.5\n"
+
+
 def test_a_launch_can_be_a_json_file(vortex, device, saxpy, tmp_path):
     (tmp_path / "launch.json").write_text(json.dumps({
         "kernel": "saxpy", "groups": [2, 1, 1], "block": [2], "buffers": {"0": "f32:1,2,3,4", "1": "f32[4]", "2": "f32:2"}, "print": [1]}))

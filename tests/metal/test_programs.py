@@ -427,6 +427,42 @@ template <typename Objects> static Hit trace(Ray ray, Objects objects, int count
 }
 """, "40", "8", [RAYS, poison(160, "f4"), SPHERES], {1: (traced(), 2e-3)})
 
+WEIGHTED = RNG.integers(0, 5, 200, dtype="i4")
+LOADS = f4(200)
+program("sums_and_counts_in_one_structure", """
+struct Bin { atomic_float sum; atomic_uint count; atomic_float last; };
+kernel void bins(device const int* bin [[buffer(0)]], device const float* load [[buffer(1)]], device Bin* out [[buffer(2)]],
+                 device atomic_float* total [[buffer(3)]], uint i [[thread_position_in_grid]], uint l [[thread_index_in_threadgroup]]) {
+  threadgroup atomic_float sums[5];
+  if (l < 5) atomic_store_explicit(&sums[l], 0.0f, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  atomic_fetch_add_explicit(&sums[bin[i]], load[i], memory_order_relaxed);
+  atomic_fetch_sub_explicit(total, -load[i], memory_order_relaxed);
+  atomic_fetch_add_explicit(&out[bin[i]].count, 1, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (l >= 5) return;
+  const float mine = atomic_exchange_explicit(&sums[l], 0.0f, memory_order_relaxed);
+  atomic_fetch_add_explicit(&out[l].sum, mine, memory_order_relaxed);
+  atomic_store_explicit(&out[l].last, 2.5f, memory_order_relaxed);
+}
+""", "200", "40", [WEIGHTED, LOADS, "u32[15]", "f32[1]"],
+        {2: (lambda got: np.concatenate([got.view("f4")[0::3], got[1::3], got.view("f4")[2::3]]),
+             np.concatenate([np.bincount(WEIGHTED, LOADS, 5), np.bincount(WEIGHTED, minlength=5), np.full(5, 2.5)]), 1e-3), 3: ([LOADS.sum()], 1e-3)})
+
+ROWS = f4(8, 16).astype("f2")
+program("matrices_in_arrays_are_loaded_and_added", """
+kernel void square(device const half* a [[buffer(0)]], device float* out [[buffer(1)]], constant uint& rounds [[buffer(2)]]) {
+  simdgroup_float8x8 sum(0.0f);
+  for (uint round = 0; round < rounds; ++round) {
+    simdgroup_half8x8 left[2], right[2];
+    for (int i = 0; i < 2; i++) simdgroup_load(left[i], a + i * 8, 16);
+    for (int i = 0; i < 2; i++) simdgroup_load(right[i], a + i * 8, 16, ulong2(0), true);
+    for (int i = 0; i < 2; i++) simdgroup_multiply_accumulate(sum, left[i], right[i], sum);
+  }
+  simdgroup_store(sum, out, 8);
+}
+""", "32", "32", [ROWS, poison(64, "f4"), "u32:2"], {1: (2 * (ROWS.astype("f8") @ ROWS.astype("f8").T), 1e-2)})
+
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("where", ["check", "device"])

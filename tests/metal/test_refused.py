@@ -84,6 +84,23 @@ REFUSED = [
     ("matrices_of_other_sizes_are_not_multiplied", "E0901", "", KERNEL % "float2x2 a; float3x3 b; out[i] = (a @* b)[0][0];"),
     ("constants_that_are_computed_from_memory", "E0901", "", "int f();\nconstexpr constant int @k = f();\n"),
     ("samplers_in_the_program", "E0901", "samplers are not supported", "constexpr @sampler s;\n"),
+    ("function_constants_outside_constant_memory", "E0902", "is declared `constant`", "int @n [[function_constant(0)]];\n" + KERNEL % "out[i] = n;"),
+    ("function_constants_with_a_value", "E0902", "no initial value", "constant int @n [[function_constant(0)]] = 3;\n" + KERNEL % "out[i] = n;"),
+    ("function_constants_in_functions", "E0901", "qualified with an address space", KERNEL % "constant int @n [[function_constant(0)]]; out[i] = n;"),
+    ("indices_that_are_no_numbers", "E0902", "[[buffer]] takes a whole number", "kernel void k(device float* out @[[buffer(\"0\")]]) { out[0] = 1; }\n"),
+    ("indices_that_are_missing", "E0902", "[[buffer]] takes a whole number", "kernel void k(device float* out @[[buffer]]) { out[0] = 1; }\n"),
+    ("device_memory_numbered_as_threadgroup_memory", "E0902", "`out` is no threadgroup memory", "kernel void k(device float* @out [[threadgroup(0)]]) { out[0] = 1; }\n"),
+    ("threadgroup_memory_numbered_as_a_buffer", "E0902", "`t` is threadgroup memory", "kernel void k(threadgroup float* @t [[buffer(0)]]) { t[0] = 1; }\n"),
+    ("literals_of_more_bits_than_doubles", "E0902", "more than 64 bits", KERNEL % "out[i] = @1.0q;"),
+    ("variables_of_more_bits_than_doubles", "E0902", "more than 64 bits", KERNEL % "long double @v = 1; out[i] = v;"),
+    ("bounds_of_atomic_floats", "E0901", "no matching function", "kernel void k(device atomic_float* a) { @atomic_fetch_max_explicit(a, 1.0f, memory_order_relaxed); }\n"),
+    ("functions_that_end_without_a_value", "E0901", "does not return a value", "float f(float v) { if (v > 0) return 1; @}\n" + KERNEL % "out[i] = f(out[i]);"),
+    ("elements_past_the_end_of_an_array", "E0901", "past the end of the array", KERNEL % "float a[4] = {1, 2, 3, 4}; out[i] = @a[7];"),
+    ("divisions_by_zero", "E0901", "division by zero", KERNEL % "out[i] = int(i) @/ 0;"),
+    ("shifts_by_more_than_a_word", "E0901", "shift count", KERNEL % "out[i] = i @<< 40;"),
+    ("variables_without_a_value", "E0901", "is uninitialized", KERNEL % "float v; out[i] = @v;"),
+    ("instances_of_one_name", "E0902", "another kernel has the name `a`",
+     "template <class T> kernel void g(device T* o) { o[0] = 1; }\ntemplate [[host_name(\"a\")]] kernel void g<float>(device float*);\ntemplate [[host_name(\"a\")]] kernel void @g<int>(device int*);\n"),
     ("fences_of_an_order_that_is_computed", "E0902", "must be known", KERNEL % "@atomic_thread_fence(mem_flags::mem_device, memory_order(i)); out[i] = 2;"),
 ]
 
@@ -100,6 +117,29 @@ def test_program_is_refused_where_it_is_wrong(vortex, tmp_path, name, id, messag
     assert first["id"] == id and message in first["message"], found
     labels = [label for label in first["labels"] if label["primary"]]
     assert [(label["line"], label["column"]) for label in labels] == [(line, column)], found
+
+
+@pytest.mark.parametrize("kind, message", [("atomic<half>", "atomics are int, uint"), ("simdgroup_matrix<int, 8, 8>", "elements of simdgroup matrices are")])
+def test_types_that_metal_has_not_are_refused_where_they_are_used(vortex, tmp_path, kind, message):
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + f"kernel void k(device float* out [[buffer(0)]]) {{\n  {kind} v;\n  out[0] = 1;\n}}\n")
+    (found,) = json.loads(vortex("--json", "check", path, status=1).stderr)
+    assert found["id"] == "E0901" and message in found["message"] and found["labels"][0]["line"] == 4, found
+
+
+def test_variables_that_a_loop_surely_sets_are_read(vortex, tmp_path):
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + KERNEL % "float most; for (uint k = 0; k < 4; ++k) most = k == 0 ? 3.0f : max(most, float(k)); float also; if (i < 9) also = 1; out[i] = most + also;")
+    assert vortex("run", path, "--grid", 2, "--buffer", "0=f32[2]", "--print", 0, "--check").stdout == "4 4\n"
+
+
+def test_accesses_through_null_lie_in_no_memory(vortex, tmp_path):
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + "kernel void k(device int* out, uint i [[thread_position_in_grid]]) {\n  device int* p = nullptr;\n  out[i] = p[i] + 2;\n  p[i] = 1;\n}\n")
+    launch = ["run", path, "--grid", 2, "--block", 2, "--buffer", "0=i32:7,7", "--print", 0]
+    assert vortex(*launch).stdout == "2 2\n"
+    (found,) = json.loads(vortex("--json", *launch, "--check", status=1).stderr)
+    assert found["id"] == "E0601" and "`nullptr`" in found["message"] and found["labels"][0]["line"] == 5, found
 
 
 @pytest.mark.parametrize("way", ["absolute", "relative"])

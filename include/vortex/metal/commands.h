@@ -48,7 +48,7 @@ class CommandBuffer : public Opaque<CommandBuffer> {
 public:
   using Opaque::Opaque;
   using HandlerFunction = std::function<void(CommandBuffer*)>;
-  /// Null after a misuse.
+  /// After a misuse an encoder that has ended.
   ComputeCommandEncoder* computeCommandEncoder();
   ComputeCommandEncoder* computeCommandEncoder(DispatchType) { return computeCommandEncoder(); }
   BlitCommandEncoder* blitCommandEncoder();

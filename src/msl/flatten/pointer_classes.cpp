@@ -73,14 +73,33 @@ void PointerClasses::addMemories() {
         add(slot, {Memory::Kind::Local, slot->getName().str(), 0, bytes->getFixedValue()});
 }
 
-void PointerClasses::addAccess(const Value* pointer, llvm::Type* type, bool writes, bool isAtomic) {
+void PointerClasses::addAccess(const Value* pointer, llvm::Type* type, bool writes, Access kind) {
   PointerClass& of = this->of(pointer);
   llvm::Type* scalar = scalarOf(type);
   of.unitBytes = std::gcd(of.unitBytes, unit_.module->getDataLayout().getTypeStoreSize(scalar).getFixedValue());
   of.uses[scalar] += 1;
   of.isWritten |= writes;
-  if (isAtomic)
-    of.atomic = scalar;
+  if (kind == Access::Plain || (of.computes && kind == Access::Atomic))
+    return;
+  const bool isMixed = of.computes && of.atomic != scalar;
+  of.atomic = isMixed && of.atomic->isIntegerTy() ? of.atomic : scalar;
+  of.computes |= kind == Access::Arithmetic;
+}
+
+/// A pointer that is always null points to this: no access lies in it.
+void PointerClasses::addNull(PointerClass& of) {
+  of.memories.push_back(static_cast<unsigned>(memories.size()));
+  memories.push_back({Memory::Kind::Local, "nullptr", 0, 8});
+  values.push_back(nullptr);
+}
+
+std::vector<llvm::AtomicRMWInst*> PointerClasses::mixedUpdates() {
+  std::vector<llvm::AtomicRMWInst*> found;
+  for (llvm::Instruction& each : llvm::instructions(*unit_.entry))
+    if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&each);
+        update && update->isFloatingPointOperation() && of(update->getPointerOperand()).elem->isIntegerTy())
+      found.push_back(update);
+  return found;
 }
 
 void PointerClasses::addStep(llvm::GetElementPtrInst& step) {
@@ -179,16 +198,21 @@ bool PointerClasses::build() {
   }
   for (llvm::Instruction& each : llvm::instructions(*unit_.entry)) {
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&each))
-      addAccess(load->getPointerOperand(), load->getType(), false, load->isAtomic());
+      addAccess(load->getPointerOperand(), load->getType(), false, load->isAtomic() ? Access::Atomic : Access::Plain);
     else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&each))
-      addAccess(store->getPointerOperand(), store->getValueOperand()->getType(), true, store->isAtomic());
+      addAccess(store->getPointerOperand(), store->getValueOperand()->getType(), true,
+                store->isAtomic() ? Access::Atomic : Access::Plain);
     else if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&each))
-      addAccess(update->getPointerOperand(), update->getType(), true, true);
+      addAccess(update->getPointerOperand(), update->getType(), true,
+                update->getOperation() == llvm::AtomicRMWInst::Xchg ? Access::Atomic : Access::Arithmetic);
     else if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&each))
-      addAccess(exchange->getPointerOperand(), exchange->getCompareOperand()->getType(), true, true);
+      addAccess(exchange->getPointerOperand(), exchange->getCompareOperand()->getType(), true, Access::Arithmetic);
     else if (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(&each))
       addStep(*step);
   }
+  for (PointerClass& each : classes_)
+    if (each.memories.empty() && !each.uses.empty())
+      addNull(each);
   chooseElements();
   return true;
 }

@@ -14,7 +14,8 @@ struct PointerClass {
   uint64_t unitBytes = 0;                ///< greatest common divisor of accesses and steps; 0: none seen
   llvm::Type* elem = nullptr;
   llvm::DenseMap<llvm::Type*, unsigned> uses;  ///< scalar types that are accessed
-  llvm::Type* atomic = nullptr;                ///< type of atomics
+  llvm::Type* atomic = nullptr;                ///< type of atomic arithmetic, else of other atomics
+  bool computes = false;                       ///< `atomic` is of arithmetic
   bool isWritten = false;
 };
 
@@ -23,6 +24,8 @@ public:
   PointerClasses(front::Unit& unit, const Kernel& kernel);
   /// False after adding a problem.
   bool build();
+  /// Atomic arithmetic on floats of memory that holds integers, which goes by way of comparisons and exchanges.
+  std::vector<llvm::AtomicRMWInst*> mixedUpdates();
 
   PointerClass& of(const llvm::Value* pointer) {
     return classes_[static_cast<unsigned>(classIndex_.lookup(root(pointer)))];
@@ -42,7 +45,9 @@ private:
   void addMemories();
   bool visit(llvm::Instruction& at);
   void addStep(llvm::GetElementPtrInst& step);
-  void addAccess(const llvm::Value* pointer, llvm::Type* type, bool writes, bool isAtomic);
+  enum class Access { Plain, Atomic, Arithmetic };
+  void addAccess(const llvm::Value* pointer, llvm::Type* type, bool writes, Access kind);
+  void addNull(PointerClass& of);
   void chooseElements();
 
   front::Unit& unit_;

@@ -62,7 +62,7 @@ private:
     constexpr uint64_t kMostUnits = 4096;
     b_.SetInsertPoint(&*unit_.entry->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     for (size_t i = 0; i < classes_.memories.size(); ++i) {
-      const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(classes_.values[i]);
+      const auto* global = llvm::dyn_cast_or_null<llvm::GlobalVariable>(classes_.values[i]);
       const Memory& memory = classes_.memories[i];
       if (!global || memory.kind != Memory::Kind::Local)
         continue;
@@ -275,9 +275,8 @@ private:
     Value* pointer = load.getPointerOperand();
     Place at = place(pointer);
     if (load.isAtomic() || isVolatileWord(load, pointer, load.getType()))
-      return atomicAccess(load, pointer, at, load.getType(), [&](unsigned memory, Value* mask) {
-        return call("__vx_atomic_load." + typeName(load.getType()), load.getType(),
-                    {b_.getInt32(memory), at.offset, mask});
+      return atomicAccess(load, pointer, at, load.getType(), [&](unsigned memory, Value* mask, llvm::Type* elem) {
+        return call("__vx_atomic_load." + typeName(elem), elem, {b_.getInt32(memory), at.offset, mask});
       });
     auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(load.getType());
     if (load.getType()->isAggregateType()) {
@@ -298,9 +297,9 @@ private:
     Place at = place(pointer);
     auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
     if (store.isAtomic() || isVolatileWord(store, pointer, value->getType())) {
-      atomicAccess(store, pointer, at, value->getType(), [&](unsigned memory, Value* mask) {
-        return call("__vx_atomic_store." + typeName(value->getType()), b_.getVoidTy(),
-                    {value, b_.getInt32(memory), at.offset, mask});
+      atomicAccess(store, pointer, at, value->getType(), [&](unsigned memory, Value* mask, llvm::Type* elem) {
+        return call("__vx_atomic_store." + typeName(elem), b_.getVoidTy(),
+                    {convert(value, elem), b_.getInt32(memory), at.offset, mask});
       });
     } else if (value->getType()->isAggregateType()) {
       refuse(&store, "a struct that is stored as a whole is not supported here");
@@ -323,14 +322,16 @@ private:
            classes_.of(pointer).elem == type;
   }
 
+  /// `access` has the bits of `type` as the memory's elements, which are as large.
   template <class Access>
   Value* atomicAccess(llvm::Instruction& at, Value* pointer, Place place, llvm::Type* type, Access access) {
-    PointerClass& of = classes_.of(pointer);
-    if (of.elem != type) {
-      refuse(&at, "an atomic operation on memory that is also accessed as smaller or other elements is not supported");
+    llvm::Type* elem = classes_.of(pointer).elem;
+    if (layout_.getTypeStoreSize(elem) != layout_.getTypeStoreSize(type)) {
+      refuse(&at, "an atomic operation on memory that is also accessed as smaller elements is not supported");
       return nullptr;
     }
-    return each(pointer, place, access);
+    Value* value = each(pointer, place, [&](unsigned memory, Value* mask) { return access(memory, mask, elem); });
+    return value->getType()->isVoidTy() ? value : convert(value, type);
   }
 
   static const char* kindOf(llvm::AtomicRMWInst::BinOp operation) {
@@ -366,19 +367,21 @@ private:
       value = b_.CreateNeg(value);
     if (update.getOperation() == llvm::AtomicRMWInst::FSub)
       value = b_.CreateFNeg(value);
-    return atomicAccess(update, pointer, at, value->getType(), [&](unsigned memory, Value* mask) {
-      return call(std::string("__vx_atomic.") + kind + "." + typeName(value->getType()), value->getType(),
-                  {value, b_.getInt32(memory), at.offset, mask});
+    return atomicAccess(update, pointer, at, value->getType(), [&](unsigned memory, Value* mask, llvm::Type* elem) {
+      return call(std::string("__vx_atomic.") + kind + "." + typeName(elem), elem,
+                  {convert(value, elem), b_.getInt32(memory), at.offset, mask});
     });
   }
 
   Value* lowerExchange(llvm::AtomicCmpXchgInst& exchange) {
     Value *pointer = exchange.getPointerOperand(), *expected = exchange.getCompareOperand();
     Place at = place(pointer);
-    Value* old = atomicAccess(exchange, pointer, at, expected->getType(), [&](unsigned memory, Value* mask) {
-      return call("__vx_cas." + typeName(expected->getType()), expected->getType(),
-                  {expected, exchange.getNewValOperand(), b_.getInt32(memory), at.offset, mask});
-    });
+    Value* old =
+        atomicAccess(exchange, pointer, at, expected->getType(), [&](unsigned memory, Value* mask, llvm::Type* elem) {
+          return call("__vx_cas." + typeName(elem), elem,
+                      {convert(expected, elem), convert(exchange.getNewValOperand(), elem), b_.getInt32(memory),
+                       at.offset, mask});
+        });
     if (!old)
       return nullptr;
     Value* pair = b_.CreateInsertValue(llvm::PoisonValue::get(exchange.getType()), old, 0);
@@ -394,6 +397,34 @@ private:
   std::vector<llvm::Instruction*> dead_;
 };
 
+/// Arithmetic on floats as a loop that exchanges the integer with their bits.
+void exchangeInstead(llvm::AtomicRMWInst& update) {
+  llvm::BasicBlock *before = update.getParent(), *after = before->splitBasicBlock(&update);
+  auto* loop = llvm::BasicBlock::Create(update.getContext(), "", before->getParent(), after);
+  llvm::IRBuilder<> b(before->getTerminator());
+  b.SetCurrentDebugLocation(update.getDebugLoc());
+  llvm::Type *type = update.getType(), *bits = b.getIntNTy(type->getPrimitiveSizeInBits());
+  Value *pointer = update.getPointerOperand(), *value = update.getValOperand();
+  const llvm::Align align = update.getAlign();
+  llvm::LoadInst* first = b.CreateAlignedLoad(bits, pointer, align);
+  first->setAtomic(llvm::AtomicOrdering::Monotonic);
+  before->getTerminator()->setSuccessor(0, loop);
+  b.SetInsertPoint(loop);
+  llvm::PHINode* seen = b.CreatePHI(bits, 2);
+  seen->addIncoming(first, before);
+  Value* old = b.CreateBitCast(seen, type);
+  Value* made = update.getOperation() == llvm::AtomicRMWInst::FSub   ? b.CreateFSub(old, value)
+                : update.getOperation() == llvm::AtomicRMWInst::FAdd ? b.CreateFAdd(old, value)
+                : update.getOperation() == llvm::AtomicRMWInst::FMax ? b.CreateMaxNum(old, value)
+                                                                     : b.CreateMinNum(old, value);
+  Value* pair = b.CreateAtomicCmpXchg(pointer, seen, b.CreateBitCast(made, bits), align,
+                                      llvm::AtomicOrdering::Monotonic, llvm::AtomicOrdering::Monotonic);
+  seen->addIncoming(b.CreateExtractValue(pair, 0), loop);
+  b.CreateCondBr(b.CreateExtractValue(pair, 1), after, loop);
+  update.replaceAllUsesWith(old);
+  update.eraseFromParent();
+}
+
 }  // namespace
 
 std::vector<Memory> lowerPointers(front::Unit& unit, const Kernel& kernel) {
@@ -401,10 +432,19 @@ std::vector<Memory> lowerPointers(front::Unit& unit, const Kernel& kernel) {
   for (llvm::GlobalVariable& global : unit.module->globals())
     globals.push_back(&global);
   llvm::convertUsersOfConstantsToInstructions(globals, unit.entry);
-  PointerClasses classes(unit, kernel);
-  if (!classes.build() || !Lowering(unit, classes).run())
+  std::optional<PointerClasses> classes(std::in_place, unit, kernel);
+  if (!classes->build())
     return {};
-  return std::move(classes.memories);
+  if (const auto mixed = classes->mixedUpdates(); !mixed.empty()) {
+    for (llvm::AtomicRMWInst* update : mixed)
+      exchangeInstead(*update);
+    classes.emplace(unit, kernel);
+    if (!classes->build())
+      return {};
+  }
+  if (!Lowering(unit, *classes).run())
+    return {};
+  return std::move(classes->memories);
 }
 
 }  // namespace vortex::msl::flatten

@@ -51,9 +51,8 @@ std::vector<std::string> arguments(const Request& request) {
   for (const std::string& folder : request.includeFolders)
     add("-I", folder);
   add("-I", kShimFolder);
-  for (const std::string& definition : request.definitions)
-    add("-D", definition);
   add("-include", kPrelude);
+  add("-include", kDefinitions);  // after the prelude, whose names macros may have
   words.push_back(request.file);
   return words;
 }
@@ -159,7 +158,7 @@ private:
 
 std::unique_ptr<Unit> compile(const Request& request) {
   auto unit = std::make_unique<Unit>();
-  unit->files = llvm::makeIntrusiveRefCnt<SourceFiles>(request.file, request.text);
+  unit->files = llvm::makeIntrusiveRefCnt<SourceFiles>(request.file, request.text, request.definitions);
   clang::CompilerInstance instance;
   instance.createDiagnostics(new ProblemCollector(*unit->files, unit->problems));
   std::vector<std::string> words = arguments(request);
@@ -168,9 +167,14 @@ std::unique_ptr<Unit> compile(const Request& request) {
     pointers.push_back(word.c_str());
   if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, instance.getDiagnostics()))
     return unit;
-  for (const char* group : {"unknown-attributes", "vla-cxx-extension"})  // other warnings are not shown
+  // What Metal refuses, and code without a meaning, which LLVM would take for code that is never reached. Other warnings are not shown.
+  for (const char* group : {"unknown-attributes", "vla-cxx-extension", "return-type", "array-bounds",
+                            "division-by-zero", "shift-count-overflow", "shift-count-negative", "uninitialized"})
     instance.getDiagnostics().setSeverityForGroup(clang::diag::Flavor::WarningOrError, group,
                                                   clang::diag::Severity::Error);
+  // What some condition would have to be for is no error.
+  instance.getDiagnostics().setSeverityForGroup(clang::diag::Flavor::WarningOrError, "sometimes-uninitialized",
+                                                clang::diag::Severity::Ignored);
   instance.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());  // "1 error generated."
   instance.createFileManager(unit->files);
   ReadAction action(request, *unit);

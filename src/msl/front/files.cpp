@@ -5,6 +5,8 @@
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
 
+#include <algorithm>
+
 namespace vortex::msl::front {
 
 using llvm::Twine;
@@ -41,9 +43,17 @@ llvm::vfs::Status describe(const Twine& path, const std::string& text) {
 
 }  // namespace
 
-SourceFiles::SourceFiles(const std::string& name, std::string text)
+SourceFiles::SourceFiles(const std::string& name, std::string text, const std::vector<std::string>& definitions)
     : ProxyFileSystem(llvm::vfs::getRealFileSystem()), shim_(shimFiles()) {
   sources_[absolute(name)] = prelex(text);
+  std::string lines;
+  for (const std::string& each : definitions) {
+    const size_t equals = each.find('='), line = lines.size();
+    lines += "#define " + each.substr(0, equals) + " " + (equals == std::string::npos ? "1" : each.substr(equals + 1));
+    std::replace(lines.begin() + static_cast<ptrdiff_t>(line), lines.end(), '\n', ' ');
+    lines += "\n";
+  }
+  shim_[kDefinitions] = prelex(lines).text();
 }
 
 const std::string* SourceFiles::text(const Twine& path) {

@@ -9,17 +9,19 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace vortex::msl::front {
 
 /// Where the shim's files seem to lie; no file on disk has such a name.
 inline constexpr const char* kShimFolder = "/vortex-msl-shim";
 inline constexpr const char* kPrelude = "/vortex-msl-shim/prelude.metal";
+inline constexpr const char* kDefinitions = "/vortex-msl-shim/definitions.metal";
 
 class SourceFiles : public llvm::vfs::ProxyFileSystem {
 public:
-  /// `text`: what stands for the file `name`, whatever lies on disk.
-  SourceFiles(const std::string& name, std::string text);
+  /// `text`: what stands for the file `name`, whatever lies on disk. `definitions`: macros, as NAME or NAME=VALUE.
+  SourceFiles(const std::string& name, std::string text, const std::vector<std::string>& definitions);
   llvm::ErrorOr<llvm::vfs::Status> status(const llvm::Twine& path) override;
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> openFileForRead(const llvm::Twine& path) override;
 

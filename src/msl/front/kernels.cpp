@@ -56,12 +56,11 @@ public:
       if (metalName(attribute) == "function_constant") {
         isFunctionConstant = true;
         unit_.constants.push_back(functionConstant(variable, number(attribute)));
-        const clang::QualType type = variable->getType();
-        if (!type->isArithmeticType() && !type->isEnumeralType() && !vectorOf(type))
-          refuse(variable->getLocation(), "the function constant `" + variable->getNameAsString() + "` is no number");
+        checkFunctionConstant(variable);
       }
     if (variable->getDeclContext()->isDependentContext())
       return true;
+    checkPrecision(variable->getLocation(), variable->getType());
     if (!isFunctionConstant)
       checkProgramVariable(variable);
     if (variable->hasAttr<clang::SectionAttr>() && setsValue(variable->getInit()))
@@ -70,6 +69,10 @@ public:
     return true;
   }
 
+  bool VisitFloatingLiteral(clang::FloatingLiteral* literal) {
+    checkPrecision(literal->getLocation(), literal->getType());
+    return true;
+  }
   bool VisitCXXThrowExpr(clang::CXXThrowExpr* expr) { return lacks(expr->getBeginLoc(), "exceptions"); }
   bool VisitCXXTryStmt(clang::CXXTryStmt* statement) { return lacks(statement->getBeginLoc(), "exceptions"); }
   bool VisitCXXNewExpr(clang::CXXNewExpr* expr) { return lacks(expr->getBeginLoc(), "`new`"); }
@@ -129,7 +132,8 @@ public:
       refuse(function->getLocation(), "a kernel returns nothing, `" + found.kernel.name + "` returns `" +
                                           function->getReturnType().getAsString() + "`");
     if (!names_.insert(found.kernel.name).second)
-      refuse(function->getLocation(), "another kernel has the name `" + found.kernel.name + "`");
+      refuse(isInstance ? function->getPointOfInstantiation() : function->getLocation(),
+             "another kernel has the name `" + found.kernel.name + "`");
     readParameters(function, found.kernel);
     kernels.push_back(std::move(found));
     return true;
@@ -138,6 +142,23 @@ public:
   std::vector<FoundKernel> kernels;
 
 private:
+  void checkPrecision(clang::SourceLocation at, clang::QualType type) {
+    if (type->isSpecificBuiltinType(clang::BuiltinType::LongDouble) || type->isFloat128Type())
+      lacks(at, "floats of more than 64 bits");
+  }
+
+  void checkFunctionConstant(const clang::VarDecl* variable) {
+    const clang::QualType type = variable->getType();
+    const std::string name = "the function constant `" + variable->getNameAsString() + "`";
+    if (!type->isArithmeticType() && !type->isEnumeralType() && !vectorOf(type))
+      refuse(variable->getLocation(), name + " is no number");
+    if (!variable->isFileVarDecl() || type.getAddressSpace() != clang::LangAS::sycl_global_device)
+      refuse(variable->getLocation(), name + " is declared `constant`, outside functions");
+    auto* made = llvm::dyn_cast_or_null<clang::CXXConstructExpr>(variable->getInit());
+    if (variable->hasInit() && !(made && made->getNumArgs() == 0))
+      refuse(variable->getLocation(), name + " has no initial value: its value comes with the pipeline");
+  }
+
   bool lacks(clang::SourceLocation at, const std::string& what) {
     refuse(at, "Metal has no " + what);
     return true;
@@ -165,12 +186,13 @@ private:
     return text;
   }
 
-  uint32_t number(const clang::AnnotateAttr* attribute) const {
+  uint32_t number(const clang::AnnotateAttr* attribute) {
     clang::Expr::EvalResult result;
-    if (attribute->args_size() == 0)
-      return 0;
-    const clang::Expr* value = *attribute->args_begin();
-    return value->EvaluateAsInt(result, context_) ? static_cast<uint32_t>(result.Val.getInt().getZExtValue()) : 0;
+    const clang::Expr* value = attribute->args_size() > 0 ? *attribute->args_begin() : nullptr;
+    if (value && !value->isValueDependent() && value->EvaluateAsInt(result, context_))
+      return static_cast<uint32_t>(result.Val.getInt().getZExtValue());
+    refuse(attribute->getLocation(), "[[" + metalName(attribute).str() + "]] takes a whole number");
+    return 1;
   }
 
   Problem problemAt(clang::SourceLocation at, std::string message) {
@@ -224,9 +246,12 @@ private:
       std::optional<uint32_t> index;
       for (auto* attribute : decl->specific_attrs<clang::AnnotateAttr>()) {
         StringRef name = metalName(attribute);
-        if (name == "buffer" || name == "threadgroup")
+        if (name == "buffer" || name == "threadgroup") {
           index = number(attribute);
-        else if (name.consume_front("function_constant:"))
+          if (isMemory && (name == "threadgroup") != isThreadgroup)
+            refuse(decl->getLocation(), "`" + parameter.name + "` is " + (isThreadgroup ? "" : "no ") +
+                                            "threadgroup memory, which [[threadgroup]] numbers");
+        } else if (name.consume_front("function_constant:"))
           parameter.constant = name.trim().str();
         else if (!name.empty())
           parameter.input = name.str();

@@ -43,7 +43,9 @@ static constexpr const char* kHeaders[] = {"metal_stdlib",
 
 /// The functions behind the property `name`.
 static std::string accessors(const std::string& name, const std::string& type, bool isPacked, bool isAssignable) {
-  std::string got = type + "::__from(v." + name + ")", put = "v." + name + " = t.v;";
+  std::string got = type + "::__from(v." + name + ")", put;
+  for (size_t i = 0; i < name.size(); ++i)  // the others stay: another thread may write them
+    put += std::string(1, name[i]) + " = (T)t.v[" + std::to_string(i) + "]; ";
   if (isPacked) {
     got = type + "(";
     put = "";

@@ -18,9 +18,7 @@
 #define METAL_ASM(...)
 #define METAL_VALID_ARGS(...)
 #define __METAL__ 1
-#ifndef __METAL_VERSION__
 #define __METAL_VERSION__ 320
-#endif
 #define __HAVE_BFLOAT__ 1
 #define __METAL_MEMORY_SCOPE_SYSTEM__ 3
 #define __METAL_MAYBE_FAST_MATH__ 0

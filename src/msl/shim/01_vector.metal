@@ -230,6 +230,13 @@ template <class T, size_t N> struct array {
   __VX constexpr T& operator[](size_t i) { return d[i]; }
   __VX constexpr const T& operator[](size_t i) const { return d[i]; }
   static constexpr size_t size() { return N; }
+  static constexpr bool empty() { return N == 0; }
+  __VX constexpr T* data() { return d; }
+  __VX constexpr const T* data() const { return d; }
+  __VX constexpr T* begin() { return d; }
+  __VX constexpr const T* begin() const { return d; }
+  __VX constexpr T* end() { return d + N; }
+  __VX constexpr const T* end() const { return d + N; }
 };
 
 }  // namespace metal

@@ -16,7 +16,7 @@ template <class T, int C, int R> struct matrix {
   template <class... Q, class = enable_if_t<sizeof...(Q) == C * R && (true && ... && !__isvec<Q>)>, class = void>
   __VX matrix(Q... q) {
     T t[C * R] = {(T)q...};
-    __UNROLL for (int i = 0; i < C; ++i) __UNROLL for (int j = 0; j < R; ++j) columns[i].v[j] = t[i * R + j];
+    __UNROLL for (int i = 0; i < C; ++i) __UNROLL for (int j = 0; j < R; ++j) columns[i][j] = t[i * R + j];
   }
   template <class U, class = enable_if_t<!__is_same(U, T)>> __VX explicit matrix(matrix<U, C, R> o) {
     __UNROLL for (int i = 0; i < C; ++i) columns[i] = vec<T, R>(o.columns[i]);
@@ -132,6 +132,8 @@ __VX void atomic_thread_fence(mem_flags, memory_order order = memory_order_seq_c
 //===-- atomics ---------------------------------------------------------------===//
 
 template <class T> struct atomic {
+  static_assert(is_integral_v<T> && (sizeof(T) >= 4 || is_same_v<T, bool>) || is_same_v<T, float>,
+                "atomics are int, uint, bool, float, or have 64 bits");
   T __value;
 };
 template <class T> using _atomic = atomic<T>;
@@ -142,8 +144,8 @@ using atomic_float = atomic<float>;
 using atomic_ulong = atomic<ulong>;
 #define __RELAXED(order)                                                                                               \
   __attribute__((diagnose_if(order != memory_order_relaxed, "atomic functions take memory_order_relaxed", "error")))
-#define __FETCH(A, name)                                                                                               \
-  template <class T>                                                                                                   \
+#define __FETCH(A, name, ...)                                                                                          \
+  template <class T, class = enable_if_t<(__VA_ARGS__) && !is_same_v<T, bool>>>                                        \
   __VX T atomic_fetch_##name##_explicit(volatile A atomic<T>* p, __same_t<T> v, memory_order order) __RELAXED(order) { \
     return __atomic_fetch_##name((T*)&p->__value, v, 0);                                                               \
   }
@@ -175,7 +177,9 @@ __ATOMIC_BOUND(device, min) __ATOMIC_BOUND(device, max)
       __RELAXED(failure) {                                                                                             \
     return __atomic_compare_exchange((T*)&p->__value, expected, &v, true, 0, 0);                                       \
   }                                                                                                                    \
-  __FETCH(A, add) __FETCH(A, sub) __FETCH(A, and) __FETCH(A, or) __FETCH(A, xor) __FETCH(A, min) __FETCH(A, max)
+  __FETCH(A, add, is_arithmetic_v<T>) __FETCH(A, sub, is_arithmetic_v<T>) __FETCH(A, and, is_integral_v<T>)            \
+  __FETCH(A, or, is_integral_v<T>) __FETCH(A, xor, is_integral_v<T>) __FETCH(A, min, is_integral_v<T>)                 \
+  __FETCH(A, max, is_integral_v<T>)
 __ATOMICS(device)
 __ATOMICS(__LOCAL)
 

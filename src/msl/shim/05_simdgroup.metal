@@ -178,11 +178,12 @@ __VX bool quad_is_first() { return (__vx_lane() & 3) == 0; }
 /// Each lane holds two neighbours of a row: bits 4, 2 and 1 of the lane number are the row, bits 3 and 0 choose the columns.
 template <class T, int R, int C> struct simdgroup_matrix {
   static_assert(R == 8 && C == 8, "simdgroup matrices are 8 by 8");
+  static_assert(is_floating_point_v<T>, "elements of simdgroup matrices are half, bfloat or float");
   typedef vec<T, 2> storage_type;
   vec<T, 2> e;
   simdgroup_matrix() = default;
   __VX explicit simdgroup_matrix(T diagonal) {
-    __UNROLL for (uint k = 0; k < 2; ++k) e.v[k] = __row() == __column() + k ? diagonal : T(0);
+    __UNROLL for (uint k = 0; k < 2; ++k) e[k] = __row() == __column() + k ? diagonal : T(0);
   }
   __VX thread vec<T, 2>& thread_elements() { return e; }
   __VX vec<T, 2> thread_elements() const { return e; }
@@ -209,7 +210,7 @@ template <class T, int C, int R = C> __VX simdgroup_matrix<T, C, R> make_diagona
                            vec<ulong, 2> origin = vec<ulong, 2>(0ul), bool transposed = false) {                       \
     ulong r = simdgroup_matrix<T, 8, 8>::__row(), c = simdgroup_matrix<T, 8, 8>::__column();                           \
     p += origin[0] + origin[1] * pitch;                                                                                \
-    __UNROLL for (int k = 0; k < 2; ++k) d.e.v[k] = transposed ? p[(c + k) * pitch + r] : p[r * pitch + c + k];        \
+    __UNROLL for (int k = 0; k < 2; ++k) d.e[k] = transposed ? p[(c + k) * pitch + r] : p[r * pitch + c + k];          \
   }                                                                                                                    \
   template <class T>                                                                                                   \
   __VX void simdgroup_store(simdgroup_matrix<T, 8, 8> d, A T* p, ulong pitch = 8,                                      \
@@ -230,7 +231,7 @@ __VX void simdgroup_multiply_accumulate(thread simdgroup_matrix<D, 8, 8>& d, sim
     ushort lane = (ushort)M::__lane_of(k, M::__column());
     __UNROLL for (int j = 0; j < 2; ++j) sum[j] = __builtin_fmaf(left, (float)simd_shuffle(b.e.v[j], lane), sum[j]);
   }
-  __UNROLL for (int j = 0; j < 2; ++j) d.e.v[j] = (D)sum[j];
+  __UNROLL for (int j = 0; j < 2; ++j) d.e[j] = (D)sum[j];
 }
 template <class D, class A, class B>
 __VX void simdgroup_multiply(thread simdgroup_matrix<D, 8, 8>& d, simdgroup_matrix<A, 8, 8> a,
