@@ -256,17 +256,21 @@ void checkProgram(unsigned seed, bool isWarp) {
   std::string body = R"(
   %nx = vx.block_dim x
   %ny = vx.block_dim y
+  %nz = vx.block_dim z
   %c1 = arith.constant 1 : index
   %c100 = arith.constant 100 : index
   %i7 = arith.constant 7 : i32
   %bid = vx.block_id x
   %area = arith.muli %nx, %ny : index
-  %base = arith.muli %bid, %area : index
-  vx.threads (%nx, %ny, %c1) {
+  %volume = arith.muli %area, %nz : index
+  %base = arith.muli %bid, %volume : index
+  vx.threads (%nx, %ny, %nz) {
   ^bb0(%x: index, %y: index, %z: index, %l: index):
     %i = arith.addi %base, %l : index
     %s0 = vx.load %a[%i] guarded : !vx.view<?xi32, global> -> i32
-    %s2Wide = arith.index_cast %y : index to i64
+    %layer = arith.muli %z, %c100 : index
+    %yz = arith.addi %y, %layer : index
+    %s2Wide = arith.index_cast %yz : index to i64
     %s2 = arith.trunci %s2Wide : i64 to i32
 )" + std::string(isWarp ? "vx.warp_barrier\n" : "") +
                      program.text.str();
@@ -284,12 +288,14 @@ void checkProgram(unsigned seed, bool isWarp) {
     sum = "%sum" + suffix;
   }
   body += "vx.store " + sum + ", %o[%i] guarded : i32, !vx.view<?xi32, global>\nvx.yield\n}";
-  static const std::pair<int, int> shapes[] = {{64, 1}, {37, 1}, {16, 4}, {10, 3}, {4, 8}, {32, 2}};
-  auto [bx, by] = shapes[seed % 6];
-  std::string area = std::to_string(bx * by);
+  static constexpr std::array<int, 3> kShapes[] = {{64, 1, 1}, {37, 1, 1}, {16, 4, 1}, {10, 3, 1},
+                                                   {4, 8, 1},  {32, 2, 1}, {1, 8, 4},  {1, 40, 1},
+                                                   {1, 3, 5},  {2, 1, 33}, {1, 1, 32}};
+  const auto [bx, by, bz] = kShapes[seed % std::size(kShapes)];
+  const int64_t volume = bx * by * bz;
   TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>",
-                           "ceildiv(dim(1,0), " + area + ");1;1", std::to_string(bx) + ";" + std::to_string(by) + ";1",
-                           body),
+                           "ceildiv(dim(1,0), " + std::to_string(volume) + ");1;1",
+                           std::to_string(bx) + ";" + std::to_string(by) + ";" + std::to_string(bz), body),
                     {.cpu = !isWarp    ? "native"
                             : seed % 2 ? "x86-64-v2"
                                        : "x86-64-v3",
@@ -305,11 +311,11 @@ void checkProgram(unsigned seed, bool isWarp) {
     spread[2 * i] = input[i];
   kernel.run({strided ? Arg::strided(spread.data(), {n}, {2}) : Arg::tensor(input), Arg::tensor(output)}, seed);
   Machine machine{input, expected};
-  int64_t threads = (n + bx * by - 1) / (bx * by) * (bx * by);
+  int64_t threads = (n + volume - 1) / volume * volume;
   for (int64_t t = 0; t < threads; ++t) {
     Program::thread = t;
-    int64_t local = t % (bx * by);
-    State state{t < n ? input[t] : 0, 7, local / bx, t, local % bx};
+    int64_t local = t % volume;
+    State state{t < n ? input[t] : 0, 7, local / bx % by + 100 * (local / bx / by), t, local % bx};
     steps(state, machine);
     if (t < n)
       expected[t] = int32_t(uint32_t(state[0]) + uint32_t(state[1]) + uint32_t(state[2]) + uint32_t(state[3]) +

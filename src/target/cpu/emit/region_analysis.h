@@ -26,6 +26,7 @@ struct RegionShape {
   unsigned width = 32;     ///< lanes of a warp; 1: one thread after another
   bool rows = false;       ///< a loop over z and y around warps along x; else warps along the linear id
   Form id[3];              ///< x, y, z within a warp
+  bool insideRow = false;  ///< the lanes of a warp are neighbours of one row
   bool fullWarps = false;  ///< no warp has missing lanes
   bool isFixed = false;    ///< warp operations need this width
 };

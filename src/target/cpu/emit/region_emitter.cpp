@@ -92,7 +92,7 @@ void RegionEmitter::emitLinearWarp(Value* base, Value* mask, llvm::function_ref<
       ids[axes[0]] = linear;
     return emitWarp(ids[0], ids[1], ids[2], linear, mask, body);
   }
-  if (shape_.width == 1 || shape_.id[0].kind == Form::Kind::Affine) {  // a warp lies inside one row
+  if (shape_.width == 1 || shape_.insideRow) {
     Value* row = ir_.CreateUDiv(base, dims_[0]);
     Value* x = ir_.CreateURem(base, dims_[0]);
     ids[0] = shape_.width == 1 ? Lane::uniform(x) : Lane::affine(x, ir_.getInt64(1));

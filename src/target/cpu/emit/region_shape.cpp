@@ -76,6 +76,7 @@ RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures& features, ll
     // Warps never leave a row.
     shape.id[0] = kUnitStride;
     shape.id[1] = shape.id[2] = kUniform;
+    shape.insideRow = true;
     shape.rows = !warpOps;
   } else if (!warpOps && (!nx || *nx >= 8)) {
     // Rows of warps of their own: the largest power of two that divides the row, or a masked rest per row.
@@ -84,6 +85,7 @@ RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures& features, ll
     shape.rows = true;
     shape.id[0] = kUnitStride;
     shape.id[1] = shape.id[2] = kUniform;
+    shape.insideRow = true;
   } else {
     for (unsigned axis = 0; axis < 3; ++axis)
       shape.id[axis] = axisForm(dims, axis, false);
