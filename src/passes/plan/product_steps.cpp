@@ -30,16 +30,12 @@ std::vector<StepPlan> ProductSteps::plan(const Cluster& cluster, const ProductWa
   llvm::append_range(steps, choose(std::move(aligned)));
 
   std::vector<Way> all;
+  if (ways.thin)
+    all.push_back({.name = "thin", .when = ways.thin->when, .steps = split(cluster, dot, *ways.thin, {}, true)});
   if (ways.isTiny) {
     PhasePlan tiny = small(cluster);
     tiny.isAnyhow = true;
     all.push_back({.name = "tiny", .when = ways.isTiny, .steps = {{tiny}}});
-  }
-  if (ways.isThin) {
-    DepthSplit thin = *ways.split;
-    thin.blocks.resize(1);
-    thin.blocks[0].when = {};
-    all.push_back({.name = "thin", .when = ways.isThin, .steps = split(cluster, dot, thin, {}, true)});
   }
   all.push_back({.name = "aligned", .steps = std::move(steps)});
   return choose(std::move(all));
@@ -52,6 +48,7 @@ std::vector<StepPlan> ProductSteps::copy(const AlignedCopy& copy) {
   PhasePlan phase{.work = PhasePlan::Work::Copy, .name = "align", .axes = elements.parallel};
   phase.pieces = sizes_.choose(elements);
   phase.blocks = sizes_.blockCount(elements, phase.pieces);
+  phase.elements = sizes_.mostElements(elements);
   phase.subject = load;
   phase.copy = copy.copy;
   phase.isAnyhow = true;

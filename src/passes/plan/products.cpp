@@ -13,6 +13,7 @@ ProductWays Products::plan(const Cluster& cluster, ir::SizeAttr workers) {
   ProductWays ways;
   addBulk(cluster, workers, ways);
   addSplit(cluster, ways);
+  addThin(cluster, ways);
   addCopies(cluster, ways);
   return ways;
 }
@@ -94,16 +95,17 @@ ir::DotOp Products::splittable(const Cluster& cluster) {
 }
 
 ir::SizeAttr Products::paysToSplit(const Cluster& cluster, ir::DotOp dot) {
-  if (schedule_.dotSplitBlocks == 0)
-    return size(0);
+  return schedule_.dotSplitBlocks == 0 ? size(0) : paysToSplit(cluster, dot, schedule_.dotSplitDepth);
+}
+
+ir::SizeAttr Products::paysToSplit(const Cluster& cluster, ir::DotOp dot, int64_t leastDepth) {
   ir::SizeAttr depth = axes_.extent(axes_.of(dot.getA()).back());
   // A quarter of the blocks wanted, or less: the second phase costs more than a few idle cores. So few are few in blocks of any size.
   return combine(SizeOp::And, combine(SizeOp::Less, blockCount(cluster, small()), size(fewBlocks())),
-                 combine(SizeOp::Less, size(2 * schedule_.dotSplitDepth - 1), depth));
+                 combine(SizeOp::Less, size(2 * leastDepth - 1), depth));
 }
 
 void Products::addSplit(const Cluster& cluster, ProductWays& ways) {
-  constexpr int64_t kStep = 128;  // pieces start at aligned elements
   ir::DotOp dot = splittable(cluster);
   ir::SizeAttr when = dot ? paysToSplit(cluster, dot) : size(0);
   if (ir::constantSize(when) == 0)
@@ -117,9 +119,34 @@ void Products::addSplit(const Cluster& cluster, ProductWays& ways) {
     blocks = ir::SizeAttr::get(context_, size::make(SizeOp::Select, each.when.getExpr(),
                                                     blockCount(cluster, each.schedule).getExpr(), blocks.getExpr()));
   ir::SizeAttr depth = axes_.extent(split.depth);
-  ir::SizeAttr wanted = combine(
-      SizeOp::Min, combine(SizeOp::FloorDiv, size(schedule_.dotSplitBlocks), combine(SizeOp::Max, size(1), blocks)),
-      combine(SizeOp::FloorDiv, depth, size(schedule_.dotSplitDepth)));
+  addPieces(dot, blocks, combine(SizeOp::FloorDiv, depth, size(schedule_.dotSplitDepth)), split);
+}
+
+/// Of few rows in few blocks: the second operand is read once as it lies, so that a copy would cost more than it saves.
+void Products::addThin(const Cluster& cluster, ProductWays& ways) {
+  ir::DotOp dot = ways.split && ways.split->blocks.size() == 2 ? splittable(cluster) : nullptr;
+  ir::TileLoadOp load = dot && schedule_.dotAlignment > 0 ? copyableLoad(dot.getB()) : nullptr;
+  if (!load)
+    return;
+  ir::SizeAttr isAnyhow = ir::sizeUnary(SizeOp::Not, isAligned(cast<BlockArgument>(load.getView()).getArgNumber()));
+  DepthSplit& split = ways.thin.emplace();
+  split.depth = ways.split->depth;
+  split.blocks.push_back(ways.split->blocks[0]);
+  DepthSplit::Blocks& blocks = split.blocks[0];
+  split.when = combine(SizeOp::And, paysToSplit(cluster, dot, schedule_.dotThinDepth),
+                       combine(SizeOp::And, blocks.when, isAnyhow));
+  blocks.when = {};
+  ir::SizeAttr most = combine(SizeOp::CeilDiv, axes_.extent(split.depth), size(schedule_.dotThinDepth));
+  addPieces(dot, blockCount(cluster, blocks.schedule), most, split);
+}
+
+/// As many pieces as make `blocks` enough for the device, but no more than `most`.
+void Products::addPieces(ir::DotOp dot, ir::SizeAttr blocks, ir::SizeAttr most, DepthSplit& split) {
+  constexpr int64_t kStep = 128;  // pieces start at aligned elements
+  ir::SizeAttr depth = axes_.extent(split.depth);
+  ir::SizeAttr wanted =
+      combine(SizeOp::Min,
+              combine(SizeOp::FloorDiv, size(schedule_.dotSplitBlocks), combine(SizeOp::Max, size(1), blocks)), most);
   ir::SizeAttr even = combine(SizeOp::CeilDiv, depth, combine(SizeOp::Max, size(1), wanted));
   split.step =
       combine(SizeOp::Max, size(kStep), combine(SizeOp::Mul, combine(SizeOp::CeilDiv, even, size(kStep)), size(kStep)));
@@ -209,9 +236,6 @@ void Products::addCopies(const Cluster& cluster, ProductWays& ways) {
     AlignedCopy& copy =
         ways.copies.emplace_back(AlignedCopy{load, {arguments_.addCopy(original, extents), {}}, isAligned(original)});
     allAligned = combine(SizeOp::And, allAligned, copy.isAligned);
-    if (operand == dot.getB() && ways.split && ways.split->blocks.size() == 2)
-      ways.isThin = combine(SizeOp::And, combine(SizeOp::And, ways.split->when, ways.split->blocks[0].when),
-                            ir::sizeUnary(SizeOp::Not, copy.isAligned));
     tiny = combine(SizeOp::And, tiny, combine(SizeOp::Less, elements(load), size(schedule_.dotCopyElements)));
   }
   if (!ways.copies.empty() && schedule_.dotCopyElements > 0)

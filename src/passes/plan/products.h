@@ -34,10 +34,10 @@ struct ProductWays {
   std::optional<BulkPlan> bulk;
   ir::SizeAttr bulkWhen;  ///< of launches that prefer it to all others
   std::optional<DepthSplit> split;
+  std::optional<DepthSplit> thin;  ///< for launches of few rows that read the second operand once, however it lies
   llvm::SmallVector<AlignedCopy, 2> copies;
   ir::SizeAttr
       isTiny;  ///< of launches whose operands are so small that no way of reading them is worth a copy; null: of none
-  ir::SizeAttr isThin;  ///< of launches of few rows that read the second operand once, however it lies; null: of none
 };
 
 class Products {
@@ -59,8 +59,11 @@ public:
 
 private:
   ir::SizeAttr paysToSplit(const Cluster& cluster, ir::DotOp dot);
+  ir::SizeAttr paysToSplit(const Cluster& cluster, ir::DotOp dot, int64_t leastDepth);
   void addBulk(const Cluster& cluster, ir::SizeAttr workers, ProductWays& ways);
   void addSplit(const Cluster& cluster, ProductWays& ways);
+  void addThin(const Cluster& cluster, ProductWays& ways);
+  void addPieces(ir::DotOp dot, ir::SizeAttr blocks, ir::SizeAttr most, DepthSplit& split);
   void addBlocks(const Cluster& cluster, ir::DotOp dot, DepthSplit& split);
   void addCopies(const Cluster& cluster, ProductWays& ways);
   ir::DotOp splittable(const Cluster& cluster);

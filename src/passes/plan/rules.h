@@ -42,7 +42,8 @@ struct TensorSchedule {
   /// a second phase adds them in the order of the depth. 0: never. `dotSplitDepth`: steps that a piece has at least.
   int64_t dotSplitBlocks = 0, dotSplitDepth = 512;
   /// Products of at most so many rows are split in blocks of a size of their own. 0: in the small ones, as all others.
-  int64_t thinDotRows = 0, thinDotColumns = 0;
+  /// `dotThinDepth`: steps that their pieces have at least; of twice as many such products are split whose second operand lies anyhow.
+  int64_t thinDotRows = 0, thinDotColumns = 0, dotThinDepth = 512;
   std::string thinDotPlan;
   /// Operands whose rows do not start at multiples of this many bytes are copied into rows that do, before the product: reading them as they lie
   /// is slow, and needs code of its own. 0: never. Products of operands of fewer than `dotCopyElements` have such code: a launch costs more. 0: none.

@@ -2,6 +2,8 @@
 
 #include "ir/index_cast.h"
 
+#include <mlir/Dialect/Vector/IR/VectorOps.h>
+
 namespace vortex::target::gpu::dot {
 
 namespace arith = mlir::arith;
@@ -92,6 +94,42 @@ Value Numbers::widen(Value x) {
 
 Value Numbers::narrow(Value x, int64_t limit) {
   return ir::fromIndex(l.b, l.loc, l.b.getI32Type(), l.min(x, l.constant(limit)));
+}
+
+Values Numbers::cut(Value low, Value high, Value shift, unsigned elementBytes) {
+  auto words = mlir::VectorType::get({4}, l.b.getI32Type());
+  Values w;
+  for (Value half : {low, high}) {
+    Value four = l.b.create<mlir::vector::BitCastOp>(l.loc, words, half);
+    for (int64_t i = 0; i < 4; ++i)
+      w.push_back(l.b.create<mlir::vector::ExtractOp>(l.loc, four, i));
+  }
+  auto isSet = [&](int64_t bit) -> Value {
+    return l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::ne, bitAnd(shift, bit), constant(0));
+  };
+  auto moveWords = [&](unsigned by, unsigned keep) {
+    Value moves = isSet(by * 4);
+    for (unsigned i = 0; i < keep; ++i)
+      w[i] = select(moves, w[i + by], w[i]);
+    w.resize(keep);
+  };
+  auto moveBytes = [&](unsigned by) {
+    Value moves = isSet(by);
+    for (unsigned i = 0; i < w.size(); ++i) {
+      Value rest = shiftRight(w[i], 8 * by);
+      if (i + 1 < w.size())
+        rest = bitOr(rest, shiftLeft(w[i + 1], 32 - 8 * by));
+      w[i] = select(moves, rest, w[i]);
+    }
+  };
+  moveWords(2, 6);
+  moveWords(1, 5);
+  if (elementBytes <= 2)
+    moveBytes(2);
+  if (elementBytes == 1)
+    moveBytes(1);
+  w.resize(4);
+  return w;
 }
 
 }  // namespace vortex::target::gpu::dot

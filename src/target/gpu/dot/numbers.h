@@ -27,6 +27,8 @@ public:
   Value widen(Value x);  ///< non-negative i32 → index
   /// index → i32, limited to `limit` (signed).
   Value narrow(Value x, int64_t limit);
+  /// Four words: the sixteen bytes that start `shift` bytes, whole elements, into low:high, vectors of sixteen bytes each.
+  Values cut(Value low, Value high, Value shift, unsigned elementBytes);
 
   Lowering& l;
 };

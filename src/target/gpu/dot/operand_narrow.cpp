@@ -93,39 +93,10 @@ void Operand::copyShifted(Value stage, Value k0) {
     some(i, std::min(kTogether, m.count - i));
 }
 
-/// Sixteen bytes that start `shift` bytes into low:high, as four words; elements from `count` on are zero.
+/// Elements from `count` on are zero.
 Value Operand::shifted(Value low, Value high, Value shift, Value count) {
   auto words = mlir::VectorType::get({4}, l.b.getI32Type());
-  Values w;
-  for (Value half : {low, high}) {
-    Value four = l.b.create<mlir::vector::BitCastOp>(l.loc, words, half);
-    for (int64_t i = 0; i < 4; ++i)
-      w.push_back(l.b.create<mlir::vector::ExtractOp>(l.loc, four, i));
-  }
-  auto isSet = [&](int64_t bit) -> Value {
-    return l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::ne, n.bitAnd(shift, bit), n.constant(0));
-  };
-  auto moveWords = [&](unsigned by, unsigned keep) {
-    Value moves = isSet(by * 4);
-    for (unsigned i = 0; i < keep; ++i)
-      w[i] = n.select(moves, w[i + by], w[i]);
-    w.resize(keep);
-  };
-  auto moveBytes = [&](unsigned by) {
-    Value moves = isSet(by);
-    for (unsigned i = 0; i < w.size(); ++i) {
-      Value rest = n.shiftRight(w[i], 8 * by);
-      if (i + 1 < w.size())
-        rest = n.bitOr(rest, n.shiftLeft(w[i + 1], 32 - 8 * by));
-      w[i] = n.select(moves, rest, w[i]);
-    }
-  };
-  moveWords(2, 6);
-  moveWords(1, 5);
-  moveBytes(2);
-  if (shared_.elementBytes == 1)
-    moveBytes(1);
-  w.resize(4);
+  Values w = n.cut(low, high, shift, shared_.elementBytes);
   Value all = l.b.create<mlir::vector::FromElementsOp>(l.loc, words, w);
   auto cut = [&] {
     Values parts;

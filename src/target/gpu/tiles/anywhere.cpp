@@ -52,6 +52,8 @@ bool Nest::isWholePhase() {
 /// Rows that start anywhere: short ones are shared out over parts of warps, longer ones are peeled where all tensors' rows lie alike; else
 /// everything goes element by element.
 Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
+  if (std::optional<Place> source = shiftedSource())
+    return emitShifted(*source, [&] { return emitVersion({1, 0}, 0); });
   const bool elementwise = rowRank_ < 0,
              hasScans = llvm::any_of(passes_, [](const Pass& pass) { return !pass.scans.empty(); });
   bool possible = !passes_.empty() && (!hasScans || (passes_.size() == 1 && passes_[0].reduces.empty()));

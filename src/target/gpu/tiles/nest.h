@@ -115,6 +115,10 @@ private:
   Values emitAnywhere(unsigned lanes, unsigned kept);
   Values emitPeeled(unsigned lanes, unsigned kept, bool elementwise);
   bool findShifted(Requirements& wide, unsigned lanes);
+  // shifted.cpp
+  std::optional<Place> shiftedSource();
+  Values emitShifted(const Place& source, llvm::function_ref<Values()> otherwise);
+  void emitShiftedPieces(const Place& source);
   bool isWholePhase();
   Value longestRow();
   void setRows(int rank);
