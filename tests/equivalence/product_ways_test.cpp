@@ -51,7 +51,8 @@ TEST(ProductWays, EveryWayMultiplies) {
   passes::TensorSchedule schedule;
   schedule.elementsPerBlock = 8, schedule.dotRows = schedule.dotColumns = 4, schedule.minInner = 1;
   schedule.smallDotRows = schedule.smallDotColumns = 2, schedule.smallDotBelow = 6;
-  schedule.dotSplitBlocks = 64, schedule.dotSplitDepth = 1, schedule.thinDotRows = 1, schedule.thinDotColumns = 2;
+  schedule.dotSplitBlocks = 64, schedule.dotSplitDepth = 1, schedule.thinDotRows = 1, schedule.thinDotColumns = 2,
+  schedule.dotThinDepth = 1;
   schedule.dotAlignment = 16, schedule.dotCopyElements = 20, schedule.fusedOnly = true;
   ASSERT_TRUE(mlir::succeeded(passes::makePhases(*module, schedule)));
   std::set<std::string> names;
