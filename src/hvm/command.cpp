@@ -35,7 +35,7 @@ constexpr const char* kHelp =
       --write-net FILE    write what the frontier engine starts from, and stop
       --write-slices FILE write what %gnf starts from on a device, for src/hvm/slices/slices.vx
       --device D          cpu or cuda:0: what the frontier engine and %gnf run on; without it %gnf is left to the threads
-      --memory SIZE       limit of heap and stacks, such as 500M or 8G (default: three quarters of the machine's memory)
+      --memory SIZE       limit of heap and stacks, such as 500M or 8G, 256K to 256G (default: three quarters of the machine's memory)
       --fuel N            at most N interactions
       --seed N            order in which threads take work, and blocks begin
       --version, --help
@@ -145,7 +145,12 @@ private:
     if (option == "--memory") {
       std::optional<uint64_t> bytes = parseBytes(value);
       settings.evaluation.memoryBytes = bytes.value_or(0);
-      return bytes ? "" : base::concat("--memory ", value, ": not a size such as 500M or 8G");
+      if (!bytes)
+        return base::concat("--memory ", value, ": not a size such as 500M or 8G");
+      if (*bytes < Heap::kLeastBytes || *bytes > Heap::kMostBytes)
+        return base::concat("--memory ", value, ": the limit is between ", Heap::kLeastBytes >> 10, "K and ",
+                            Heap::kMostBytes >> 30, "G");
+      return "";
     }
     std::optional<uint64_t> count = parseNumber(value);
     if (option == "--blocks" || option == "--region-size")

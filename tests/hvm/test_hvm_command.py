@@ -39,7 +39,7 @@ def test_options_have_several_spellings(spelling, file, hvm):
 
 @pytest.mark.parametrize("words, named", [(["--device", "tpu:0"], "tpu:0"), (["--device", ""], "--device"), (["--device="], "--device"), (["--device", "cuda"], "'cuda'"),
                                           (["--device", "cuda:x"], "cuda:x"), (["--device", "cuda:-1"], "cuda:-1"), (["-Cx"], "-Cx"), (["-T", "0"], "0"), (["-T"], "-T"),
-                                          (["--memory", "much"], "much"), (["--memory", "0"], "0"), (["--to-c"], "--to-c"), (["second.hvm4"], "second.hvm4"),
+                                          (["--memory", "much"], "much"), (["--memory", "0"], "0"), (["--memory", "255K"], "255K: the limit is between 256K and 256G"), (["--memory", "257G"], "257G"), (["--to-c"], "--to-c"), (["second.hvm4"], "second.hvm4"),
                                           (["--threads=x"], "x"), (["-C18446744073709551616"], "-C18446744073709551616")], ids=lambda value: " ".join(value))
 def test_wrong_options_are_named(words, named, file, hvm):
     status, out, err = hvm(file, *words)

@@ -30,8 +30,10 @@ Result<void> Evaluation::begin() {
     workers_.back()->machine = std::move(*machine);
     if (options_.collectsAtEverySafePoint)
       workers_.back()->machine->collectAlways();
+    if (options_.forksAtEverySafePoint)
+      workers_.back()->machine->ask();
   }
-  heap_->attention() = standingAttention();
+  heap_->setWantsEverybody(options_.collectsAtEverySafePoint);
   running_ = 1, parked_ = waiting_ = leaving_ = 0;
   stopped_ = hasForked_ = isShared_ = false;
   error_.clear();

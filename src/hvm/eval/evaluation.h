@@ -60,13 +60,15 @@ private:
     std::vector<Loc> positions;  // to be normalized; they lie in nodes that a root reaches
     std::vector<StuckCell> stuckCells;
     unsigned nested = 0;
-    Term* current = nullptr;       // while the thread stands at a safe point
-    Loc awaited = 0;               // the dup cell it waits for
-    std::mutex mutex;              // for all below
-    std::deque<Loc> shared;        // positions that others may take, oldest first
-    std::deque<Operand> operands;  // that others may reduce, oldest first
-    std::vector<Operand> reduced;  // operands that this thread reduces
-    std::atomic<size_t> sharedCount{0}, operandCount{0};
+    Term* current = nullptr;             // while the thread stands at a safe point
+    Loc awaited = 0;                     // the cell it waits for
+    std::atomic<Loc> awaitedOperand{0};  // the same if that is an operand's and the thread does nothing else
+    std::mutex mutex;                    // for all below
+    std::deque<Loc> shared;              // positions that others may take, oldest first
+    std::deque<Operand> operands;        // that others may reduce, oldest first
+    std::vector<Operand> reduced;        // operands that this thread reduces
+    std::vector<Operand> helped;  // those that it waits for while it reduces others; frame: where it came to them
+    std::atomic<size_t> sharedCount{0}, operandCount{0}, helpedCount{0};
   };
 
   explicit Evaluation(const Code& code, const EvaluationOptions& options) : code_(code), options_(options) {}
@@ -91,12 +93,16 @@ private:
   bool takePositions(Worker& worker, Worker& victim);
   void beginSharing();
   void shareWork(Worker& worker);
-  void askForWork();
+  void askEverybody();
   void offerOperands(Worker& worker);
   Loc takeOperand(Worker& victim, Loc purpose);
+  bool isOpen(Loc cell) const;
   bool reduceOperand(Worker& worker, Loc cell);
-  bool helpReduce(Worker& worker, Term& awaited, bool& goesOn);
+  std::vector<Loc> awaitedFor(Loc cell, Worker& holder);
+  Loc takePart(Loc awaited, bool asks);
+  bool helpReduce(Worker& worker, Term& awaited, bool asks, bool& goesOn);
   bool isCyclic(const Worker& worker) const;
+  bool await(Worker& worker, Term awaited);
   void markOperands(Worker& worker);
   void enterIdleness();
   void leaveIdleness();
@@ -118,10 +124,6 @@ private:
   bool ascend(Term& term);
   Term lift(const Level& level);
 
-  uint64_t standingAttention() const {
-    return (options_.collectsAtEverySafePoint ? Heap::kEverybody : 0) |
-           (options_.forksAtEverySafePoint ? ~Heap::kEverybody : 0);
-  }
   bool isOutOfFuel(uint64_t count);
   Machine& first() const { return *workers_[0]->machine; }
   Error failure() const { return Error{error_}; }
@@ -144,7 +146,7 @@ private:
   std::atomic<unsigned> idle_{0};
   std::atomic<bool> hasForked_{false};
   std::atomic<bool> isShared_{false};  // some work was given away
-  std::mutex waitMutex_;               // for Worker::awaited
+  std::mutex waitMutex_;               // for Worker::awaited: who sets it last sees the whole circle
 
   std::vector<Level> levels_;
   size_t watchedLevels_ = 1 << 16;

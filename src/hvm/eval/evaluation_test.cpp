@@ -174,6 +174,37 @@ TEST(HvmEvaluation, BothOperandsAreReducedAtOnce) {
     EXPECT_GT(each, 100u);
 }
 
+/// Asks at every safe point for the oldest operand.
+class Asking : public World {
+public:
+  bool safePoint(Machine& machine, Term&) override {
+    uint64_t frame = 0;
+    forks += machine.forkOldest(frame) != 0;
+    return true;
+  }
+  bool normalize(Machine&, Term&, bool) override { return false; }
+  Wait awaitCell(Machine&, Term&) override { return Wait::Stop; }
+  bool doubt() override { return false; }
+  void detachOperand(Machine&, Loc) override {}
+  unsigned forks = 0;
+};
+
+TEST(HvmEvaluation, OperandsAreFoundBelowWhereAnEarlierOneWasGiven) {
+  // The sum in the first argument lies above the other arguments, the one in the branch of @choose takes their place.
+  auto program = parseText("@id = λn. n\n@choose = λ{0: λa.λb.λc.λd. 0; λn.λa.λb.λc.λd. @id(n) + @id(a)}\n"
+                           "@main = @choose(@id(1) + @id(2), 7, 8, 9, 10)",
+                           "test");
+  auto code = compile(*program);
+  Asking world;
+  auto heap = Heap::create(1 << 26, 1, Heap::kReserveWords);
+  auto machine = Machine::create(world, **heap, *code, 0, ~0ull);
+  (*machine)->ask();
+  Term term = makeTerm(Ref, program->definitionIndex.at("main"));
+  ASSERT_EQ((*machine)->reduce(term), Machine::Outcome::Value);
+  EXPECT_EQ(numberOf(term), 10u);
+  EXPECT_EQ(world.forks, 2u);
+}
+
 TEST(HvmEvaluation, CyclicGarbageIsReclaimed) {
   Outcome outcome = evaluate("@cycle = λn. ! f = λ v; (λx.n)(f(v))\n"
                              "@loop = λ{0: 0; λ&n. @cycle(n) + @loop(n - 1)}\n@main = @loop(1000)",

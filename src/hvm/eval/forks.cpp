@@ -4,8 +4,9 @@
 // operand waits for the left one, and offers that operand: the frame then refers to a cell which any thread may reduce. Nothing is prepared for
 // this before somebody asks, so a thread that nobody asks pays nothing; the oldest operand is usually the largest.
 //
-// A thread that comes to an operand which another one reduces takes meanwhile what that one offers on behalf of the operand, so that what lies on
-// a stack is needed by what lies below. (Not always: the other one may drop or postpone that part before it is done.)
+// A thread that comes to something which another one reduces takes meanwhile what that one offers on its behalf, or those do that it waits for in
+// turn, so that what lies on a stack is needed by what lies below. (Not always: the other one may drop or postpone that part before it is done. Then
+// a thread may come to wait for itself, which is noticed.)
 //
 // An operand is reduced before it is known to be needed. Nearly always it is: the operator drops it only if its left side is erased. When that
 // happens, when a rule takes a stuck term for final that might have gone on in another order, when a stack waits for itself, or when the run fails,
@@ -40,13 +41,14 @@ bool Machine::forkAt(Term* header, Loc& cell) {
   std::fill(header - words, header, number(0));
   uint32_t op = tag == OnEqlLeft ? 0 : static_cast<uint32_t>(locOf(*header));
   *header = makeTerm(tag == OnEqlLeft ? OnEqlForked : OnOp2Forked, words << 5 | op, cell);
-  forkedWords_ = static_cast<uint64_t>(header + 1 - stack_);
+  forkedFrames_.push_back(static_cast<uint64_t>(header - stack_));
   return true;
 }
 
 Loc Machine::forkOldest(uint64_t& frame) {
   static constexpr ptrdiff_t kSearched = 2048;  // words at either end: a deep stack must not be read for every question
-  Term* from = stack_ + forkedWords_;
+  // What lies below the highest operator that has given its operand was looked at then and stays as it is.
+  Term* from = stack_ + (forkedFrames_.empty() ? 0 : forkedFrames_.back() + 1);
   Loc cell = 0;
   for (Term* word = from; word < sp_; ++word) {
     if (word - from == kSearched && sp_ - word > kSearched)
@@ -76,9 +78,10 @@ void Evaluation::offerOperands(Worker& worker) {
   }
 }
 
-void Evaluation::askForWork() {
-  if (!heap_->wantsEverybody())
-    heap_->attention().fetch_or(~Heap::kEverybody, std::memory_order_relaxed);
+void Evaluation::askEverybody() {
+  const size_t count = running_;
+  for (size_t i = 0; i < count; ++i)
+    workers_[i]->machine->ask();
 }
 
 void Evaluation::detachOperand(Machine& machine, Loc cell) {
@@ -99,13 +102,21 @@ Loc Evaluation::takeOperand(Worker& victim, Loc purpose) {
   if (purpose != 0 && base == victim.reduced.end())
     return 0;
   auto isAbove = [&](const Operand& one) { return purpose == 0 || one.frame > base->frame; };
+  std::erase_if(victim.operands, [&](const Operand& one) { return !isOpen(one.cell); });
   auto found = std::find_if(victim.operands.begin(), victim.operands.end(), isAbove);
-  if (found == victim.operands.end())
-    return 0;
-  Loc cell = found->cell;
-  victim.operands.erase(found);
+  Loc cell = 0;
+  if (found != victim.operands.end()) {
+    cell = found->cell;
+    victim.operands.erase(found);
+  }
   victim.operandCount = victim.operands.size();
   return cell;
+}
+
+/// Has nobody come to the operand in this cell? The thread that offered it does so without taking it from the list.
+bool Evaluation::isOpen(Loc cell) const {
+  Term term = __atomic_load_n(heap_->words() + cell, __ATOMIC_ACQUIRE);
+  return !isSub(term) && !isBusy(term);
 }
 
 /// False: the run stops. The thread that offered the operand may have come to it first.
@@ -131,21 +142,64 @@ bool Evaluation::reduceOperand(Worker& worker, Loc cell) {
   return outcome == Machine::Outcome::Value;
 }
 
-/// Another thread reduces the operand `awaited`: does part of its work. False: there is none to be had.
-bool Evaluation::helpReduce(Worker& worker, Term& awaited, bool& goesOn) {
+/// The operands that the value of `cell`, which `holder` reduces, waits for: all above it on the holder's stack, and what the holder waits for at this
+/// moment. (Cells of duplications are used again as soon as their thread goes on, so others must not look into them.)
+std::vector<Loc> Evaluation::awaitedFor(Loc cell, Worker& holder) {
+  std::vector<Loc> cells;
+  if (holder.helpedCount != 0) {
+    std::lock_guard lock(holder.mutex);
+    auto isFor = [&](const Operand& one) { return one.cell == cell; };
+    auto base = std::find_if(holder.reduced.begin(), holder.reduced.end(), isFor);
+    if (base != holder.reduced.end())
+      for (const Operand& one : holder.helped)
+        if (one.cell != 0 && one.frame > base->frame)
+          cells.push_back(one.cell);
+  }
+  if (Loc cell = holder.awaitedOperand)
+    cells.push_back(cell);
+  return cells;
+}
+
+/// An operand that the value of `awaited` needs and that nobody reduces; 0: none. Then those that reduce may be asked for one.
+Loc Evaluation::takePart(Loc awaited, bool asks) {
+  std::vector<Loc> cells{awaited};
+  for (size_t i = 0; i < cells.size() && cells.size() <= 2 * workers_.size(); ++i) {
+    Term term = __atomic_load_n(heap_->words() + cells[i], __ATOMIC_ACQUIRE);
+    if (!isBusy(term))
+      continue;
+    Worker& holder = *workers_[extOf(term)];
+    if (Loc part = takeOperand(holder, cells[i]))
+      return part;
+    if (asks && holder.awaitedOperand == 0)
+      holder.machine->ask();
+    for (Loc cell : awaitedFor(cells[i], holder))
+      if (std::find(cells.begin(), cells.end(), cell) == cells.end())
+        cells.push_back(cell);
+  }
+  return 0;
+}
+
+/// Other threads reduce what `awaited` refers to: does part of their work. False: there is none to be had.
+bool Evaluation::helpReduce(Worker& worker, Term& awaited, bool asks, bool& goesOn) {
   Machine& machine = *worker.machine;
-  Term holder = __atomic_load_n(heap_->words() + locOf(awaited), __ATOMIC_ACQUIRE);
-  if (isSub(holder) || tagOf(holder) != Busy)
-    return false;
-  Loc part = takeOperand(*workers_[extOf(holder)], locOf(awaited));
+  const Loc part = takePart(locOf(awaited), asks);
   if (part == 0)
     return false;
+  await(worker, 0);
+  {
+    std::lock_guard lock(worker.mutex);
+    worker.helped.push_back({tagOf(awaited) == Fut ? locOf(awaited) : 0, machine.stackWords()});
+    worker.helpedCount = worker.helped.size();
+  }
   // The stack keeps what this thread waits for: there may be a collection.
   *machine.stackTop() = awaited;
   machine.setStackTop(machine.stackTop() + 1);
   goesOn = reduceOperand(worker, part);
   machine.setStackTop(machine.stackTop() - 1);
   awaited = *machine.stackTop();
+  std::lock_guard lock(worker.mutex);
+  worker.helped.pop_back();
+  worker.helpedCount = worker.helped.size();
   return true;
 }
 
@@ -160,10 +214,10 @@ bool Evaluation::doubt() {
 void Evaluation::markOperands(Worker& worker) {
   for (const Operand& one : worker.reduced)
     heap_->markCell(one.cell, code_);
-  std::erase_if(worker.operands, [&](const Operand& one) {
-    Term term = heap_->words()[one.cell];
-    return isSub(term) || tagOf(term) == Busy;
-  });
+  std::erase_if(worker.operands, [&](const Operand& one) { return !isOpen(one.cell); });
+  for (Operand& one : worker.helped)
+    if (one.cell != 0 && !isBusy(heap_->words()[one.cell]))
+      one.cell = 0;  // it has its value, so the cell may be used for something else
   for (const Operand& one : worker.operands)
     heap_->markCell(one.cell, code_);
   worker.operandCount = worker.operands.size();

@@ -10,20 +10,24 @@ namespace vortex::hvm {
 
 static constexpr uint64_t kNurseryWords = uint64_t(1) << 17;        // 1 MiB: stays in the second-level cache
 static constexpr uint64_t kSharedNurseryWords = uint64_t(1) << 19;  // for each of several threads, which must meet
-static constexpr uint64_t kMaxWords = uint64_t(1) << 35;            // locations have 36 bits
 
-static void* reserve(uint64_t bytes) {
+void* reserveMemory(uint64_t bytes) {
+  static constexpr uint64_t kSmall = uint64_t(1) << 21;  // clearing a large page takes longer than many programs do
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
+  if (memory == MAP_FAILED)
+    return nullptr;
+  if (bytes > kSmall)
+    madvise(static_cast<char*>(memory) + kSmall, bytes - kSmall, MADV_HUGEPAGE);
+  return memory;
 }
 
 Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes, unsigned threads, uint64_t reserveWords) {
   std::unique_ptr<Heap> heap(new Heap);
-  heap->limitWords_ = std::clamp<uint64_t>(limitBytes / sizeof(Term), 8 * kBlockWords, kMaxWords);
+  heap->limitWords_ = std::clamp(limitBytes, kLeastBytes, kMostBytes) / sizeof(Term);
   heap->reservedWords_ = (heap->limitWords_ + reserveWords) / kBlockWords * kBlockWords;
   uint64_t lineBytes = heap->reservedWords_ / kLineWords, bitBytes = heap->reservedWords_ / 8;
-  heap->words_ = static_cast<Term*>(reserve(heap->reservedWords_ * sizeof(Term)));
-  void* maps = reserve(lineBytes + bitBytes);
+  heap->words_ = static_cast<Term*>(reserveMemory(heap->reservedWords_ * sizeof(Term)));
+  void* maps = reserveMemory(lineBytes + bitBytes);
   if (!heap->words_ || !maps)
     return Error{
         base::concat("Error: cannot reserve ", heap->reservedWords_ * sizeof(Term), " bytes of address space")};
@@ -48,7 +52,7 @@ void Heap::refill(Region& region, uint64_t count) {
     takeFresh(region, count);
   uint64_t taken = region.end - region.next;
   if (taken_.fetch_add(taken, std::memory_order_relaxed) + taken >= budget_)
-    attention_.fetch_or(kEverybody, std::memory_order_relaxed);
+    wantsEverybody_.store(true, std::memory_order_relaxed);
 }
 
 /// The next run of unmarked lines in the blocks that existed at the last collection.
@@ -87,7 +91,7 @@ void Heap::takeFresh(Region& region, uint64_t count) {
   if (isFirst && region.end - region.next < count)
     return takeFresh(region, count);
   if ((block + wanted) * kBlockWords > limitWords_)
-    taken_.store(budget_, std::memory_order_relaxed), attention_.fetch_or(kEverybody, std::memory_order_relaxed);
+    taken_.store(budget_, std::memory_order_relaxed), wantsEverybody_.store(true, std::memory_order_relaxed);
 }
 
 void Heap::beginMarking() {

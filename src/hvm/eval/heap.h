@@ -22,10 +22,15 @@ struct Region {
   uint64_t reused = 0;              // words of swept runs so far
 };
 
+/// Address space whose memory is taken as it is used, in small pages at the beginning and then in large ones; null: there is none.
+void* reserveMemory(uint64_t bytes);
+
 class Heap {
 public:
   /// What may be used beyond the limit until all threads have come to a safe point.
   static constexpr uint64_t kReserveWords = uint64_t(1) << 27;
+  /// Other limits are brought into this range. Locations have 36 bits, one of which is left for the reserve.
+  static constexpr uint64_t kLeastBytes = 8 * kBlockWords * sizeof(Term), kMostBytes = sizeof(Term) << 35;
   /// Reserves address space for `limitBytes` of heap and stacks; memory is taken as it is used.
   static Result<std::unique_ptr<Heap>> create(uint64_t limitBytes, unsigned threads, uint64_t reserveWords);
   ~Heap();
@@ -33,14 +38,12 @@ public:
   Term* words() const { return words_; }
   /// Gives the region a free run of at least `count` words. Never fails: beyond the limit it uses a reserve and requests a collection.
   void refill(Region& region, uint64_t count);
-  /// Bits of the threads that should come to a safe point. kEverybody: a collection is due, or someone stops the run.
-  std::atomic<uint64_t>& attention() { return attention_; }
-  static constexpr uint64_t kEverybody = uint64_t(1) << 63;
-  static constexpr uint64_t attentionBit(uint32_t thread) { return uint64_t(1) << thread % 63; }
-  bool wantsEverybody() const { return attention_.load(std::memory_order_relaxed) & kEverybody; }
+  /// Should all threads come to a safe point? A collection is due, or someone stops the run.
+  bool wantsEverybody() const { return wantsEverybody_.load(std::memory_order_relaxed); }
+  void setWantsEverybody(bool value) { wantsEverybody_ = value; }
   void requestCollection() {
     taken_ = budget_;
-    attention_.fetch_or(kEverybody, std::memory_order_relaxed);
+    wantsEverybody_.store(true, std::memory_order_relaxed);
   }
   bool wantsCollection() const { return taken_.load(std::memory_order_relaxed) >= budget_; }
 
@@ -78,8 +81,8 @@ private:
   std::unique_ptr<uint8_t[], void (*)(uint8_t*)> lines_{nullptr, nullptr};  // by line: 1 if something on it is alive
   uint64_t* visited_ = nullptr;                                             // by word: dup cells that are marked
   uint64_t nurseryWords_ = 0;                                               // allocated between collections, at least
-  // Every safe point reads `attention_`, so what is written often lies on other cache lines.
-  alignas(64) std::atomic<uint64_t> attention_{0};
+  // Every safe point reads this, so what is written often lies on other cache lines.
+  alignas(64) std::atomic<bool> wantsEverybody_{false};
   alignas(64) std::atomic<uint64_t> blocks_{0};  // in use: [0, blocks_)
   std::atomic<uint64_t> sweepBlock_{0};
   uint64_t sweepEnd_ = 0;

@@ -294,9 +294,8 @@ Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const
   const uint64_t limitWords = heap.limitBytes() / sizeof(Term);
   machine->stackLimit_ = limitWords + limitWords / 2 + (1 << 24);
   machine->stackStep_ = std::max<uint64_t>(limitWords / 16, 1);
-  void* stack = mmap(nullptr, machine->stackLimit_ * sizeof(Term), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (stack == MAP_FAILED)
+  void* stack = reserveMemory(machine->stackLimit_ * sizeof(Term));
+  if (!stack)
     return Error{"Error: cannot reserve address space for the stack"};
   machine->stack_ = machine->sp_ = static_cast<Term*>(stack);
   machine->watchStack();

@@ -40,7 +40,7 @@ private:
 class World {
 public:
   virtual ~World() = default;
-  /// The machine stands at a safe point because attention is set. False: stop the run.
+  /// The machine stands at a safe point because somebody wants it there. False: stop the run.
   virtual bool safePoint(Machine& machine, Term& current) = 0;
   /// Turns the value into strong normal form, for %nf and %gnf, the latter on a device if there is one. False: the machine has an error or the run
   /// stops.
@@ -100,6 +100,14 @@ public:
     watchStack();
   }
 
+  /// Any thread may ask: at its next safe point the machine calls the world.
+  void ask() {
+    if (!isAsked())
+      isAsked_.store(true, std::memory_order_relaxed);
+  }
+  bool isAsked() const { return isAsked_.load(std::memory_order_relaxed); }
+  void answer() { isAsked_.store(false, std::memory_order_relaxed); }
+
   /// From the next safe point on, other machines work on the same heap at the same time.
   void beginSharing() { isShared_ = true; }
 
@@ -121,8 +129,7 @@ public:
 private:
   friend struct Reducer;
   Machine(World& world, Heap& heap, const Code& code, uint32_t id, uint64_t fuel)
-      : world_(world), heap_(heap), code_(code), id_(id), attentionMask_(Heap::kEverybody | Heap::attentionBit(id)),
-        fuel_(fuel), env_(code.slotCount + 2) {}
+      : world_(world), heap_(heap), code_(code), id_(id), fuel_(fuel), env_(code.slotCount + 2) {}
   bool forkAt(Term* header, Loc& cell);
   void watchStack() { stackEnd_ = stackStep_ == 0 ? stack_ : sp_ + stackStep_; }
 
@@ -131,7 +138,7 @@ private:
   const Code& code_;
   uint32_t id_;
   bool isShared_ = false;
-  uint64_t attentionMask_, fuel_;
+  uint64_t fuel_;
   Region region_;
   std::array<Recycled, kRecycledWords> recycled_{};  // by size
   Term* stack_ = nullptr;
@@ -140,11 +147,12 @@ private:
   Term* stackEnd_ =
       nullptr;  // from here on safe points call the world; the stack's beginning once the heap wants to be collected
   uint64_t stackStep_ = 0;
-  uint64_t forkedWords_ = 0;  // operators below have no operand to give
+  std::vector<uint64_t> forkedFrames_;  // places on the stack of operators that have given their operand, lowest first
   std::vector<Term> env_;
   uint64_t interactions_ = 0;
   bool hasUnscoped_ = false;
   std::string error_;
+  alignas(64) std::atomic<bool> isAsked_{false};  // others write it
 };
 
 }  // namespace vortex::hvm

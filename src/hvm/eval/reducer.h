@@ -29,8 +29,7 @@ struct Reducer {
     isShared = machine.isShared_;
   }
   VORTEX_HVM_INLINE bool needsAttention() const {
-    return machine.heap_.attention().load(std::memory_order_relaxed) & machine.attentionMask_ ||
-           interactions > machine.fuel_ || needsCollection();
+    return machine.heap_.wantsEverybody() || machine.isAsked() || interactions > machine.fuel_ || needsCollection();
   }
   /// The heap or the stack has grown so much that a collection is due.
   VORTEX_HVM_INLINE bool needsCollection() const { return sp >= machine.stackEnd_; }
@@ -244,7 +243,7 @@ struct Reducer {
   /// The operator's right operand was given to the others.
   VORTEX_HVM_INLINE Term takeForked(Term header) {
     sp -= extOf(header) >> 5;
-    machine.forkedWords_ = static_cast<uint64_t>(sp - machine.stack_);
+    machine.forkedFrames_.pop_back();
     return makeTerm(Fut, 0, locOf(header));
   }
 

@@ -85,6 +85,8 @@ constexpr uint32_t numberOf(Term term) { return static_cast<uint32_t>(term); }
 constexpr bool isSub(Term term) { return static_cast<int64_t>(term) < 0; }
 constexpr Term number(uint32_t value) { return makeTerm(Num, 0, value); }
 constexpr bool isConstructor(Tag tag) { return tag >= C00 && tag <= C16; }
+/// Of a cell: somebody, thread `extOf`, reduces what it held.
+constexpr bool isBusy(Term cell) { return cell >> kTagShift == Busy; }
 /// Values with these tags are stuck: they wait for a variable or a duplication, and might go on later.
 constexpr bool isWaiting(Tag tag) {
   return tag == App || tag == Var || tag == Dp0 || tag == Dp1 || (tag >= Op2 && tag <= Or);

@@ -9,9 +9,16 @@
 
 namespace vortex::hvm {
 
-static constexpr size_t kKept = 8;  // positions that a thread keeps for itself before it offers the oldest
+static constexpr unsigned kLooks = 100;  // at a cell before a thread says that it waits
+static constexpr size_t kKept = 8;       // positions that a thread keeps for itself before it offers the oldest
 
 namespace {
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
 
 /// Between two looks at what other threads do. Some systems sleep for milliseconds when asked for 20 µs, so the first one is spent awake.
 class Pause {
@@ -145,7 +152,7 @@ bool Evaluation::takeWork(Worker& worker, Loc& operand) {
     if (stopped_ || idle == running_)
       return false;
     if (pause.isTimeToAsk())
-      askForWork();
+      askEverybody();
   }
 }
 
@@ -167,7 +174,7 @@ bool Evaluation::isCyclic(const Worker& worker) const {
   Loc cell = worker.awaited;
   for (size_t steps = 0; cell != 0 && steps < workers_.size(); ++steps) {
     Term holder = __atomic_load_n(heap_->words() + cell, __ATOMIC_ACQUIRE);
-    if (isSub(holder) || tagOf(holder) != Busy)
+    if (!isBusy(holder))
       return false;
     if (extOf(holder) == worker.machine->id())
       return true;
@@ -176,47 +183,48 @@ bool Evaluation::isCyclic(const Worker& worker) const {
   return false;
 }
 
+/// From now on the thread waits for that cell; 0: it goes on. False: it would wait for itself.
+bool Evaluation::await(Worker& worker, Term awaited) {
+  std::lock_guard lock(waitMutex_);
+  worker.awaited = locOf(awaited);
+  worker.awaitedOperand = tagOf(awaited) == Fut ? locOf(awaited) : 0;
+  return !isCyclic(worker);
+}
+
 World::Wait Evaluation::awaitCell(Machine& machine, Term& awaited) {
   Worker& worker = *workers_[machine.id()];
-  bool isOperand = tagOf(awaited) == Fut, isStuck = false;
-  auto isBusy = [&] {
-    Term seen = __atomic_load_n(heap_->words() + locOf(awaited), __ATOMIC_ACQUIRE);
-    return !isSub(seen) && tagOf(seen) == Busy;
-  };
-  auto await = [&](Loc cell) {
-    std::lock_guard lock(waitMutex_);
-    worker.awaited = cell;
-    isStuck = cell != 0 && !isOperand && isCyclic(worker);
-    if (isStuck)
-      worker.awaited = 0;
-  };
-  for (Pause pause; isBusy(); pause.wait()) {
-    await(locOf(awaited));
-    if (isStuck)
-      return doubt() ? Wait::Stop : Wait::Stuck;
-    bool hasMoved = false, goesOn = true;  // after a collection the term may have been replaced
-    if (isOperand && !heap_->wantsEverybody()) {
-      await(0);
-      hasMoved = helpReduce(worker, awaited, goesOn);
-      if (!hasMoved && pause.isTimeToAsk())
-        askForWork();
-    } else if (heap_->wantsEverybody()) {
-      hasMoved = true, goesOn = park(worker, &awaited);
-    }
-    if (hasMoved || !goesOn) {
-      await(0);
-      return goesOn ? Wait::Retry : Wait::Stop;
-    }
+  auto waits = [&] { return isBusy(__atomic_load_n(heap_->words() + locOf(awaited), __ATOMIC_ACQUIRE)); };
+  for (unsigned looks = 0; looks < kLooks && !heap_->wantsEverybody(); ++looks) {  // most values come soon
+    if (!waits())
+      return Wait::Retry;
+    relax();
   }
-  await(0);
-  return Wait::Retry;
+  Wait outcome = Wait::Retry;
+  for (Pause pause; waits(); pause.wait()) {
+    const bool asks = pause.isTimeToAsk();
+    if (asks && !await(worker, awaited)) {
+      outcome = Wait::Stuck;
+      break;
+    }
+    bool hasMoved = true, goesOn = true;  // after a collection the term may have been replaced
+    if (heap_->wantsEverybody())
+      await(worker, 0), goesOn = park(worker, &awaited);
+    else
+      hasMoved = helpReduce(worker, awaited, asks, goesOn);
+    if (!goesOn)
+      outcome = Wait::Stop;
+    if (hasMoved)
+      break;
+  }
+  await(worker, 0);
+  return outcome == Wait::Stuck && doubt() ? Wait::Stop : outcome;
 }
 
 bool Evaluation::safePoint(Machine& machine, Term& current) {
   Worker& worker = *workers_[machine.id()];
-  if (heap_->attention() & Heap::attentionBit(machine.id())) {
+  if (machine.isAsked()) {
     if (!options_.forksAtEverySafePoint)
-      heap_->attention().fetch_and(~Heap::attentionBit(machine.id()), std::memory_order_relaxed);
+      machine.answer();
     offerOperands(worker);
   }
   if (machine.needsCollection())
@@ -226,6 +234,8 @@ bool Evaluation::safePoint(Machine& machine, Term& current) {
 
 /// Stands at a safe point; the last thread to come collects. False: the run stops.
 bool Evaluation::park(Worker& worker, Term* current) {
+  if (!heap_->wantsEverybody())
+    return !stopped_;
   std::unique_lock lock(mutex_);
   resumed_.wait(lock, [&] { return leaving_ == 0 || stopped_; });  // else a fast thread could keep the others standing
   if (!heap_->wantsEverybody())
@@ -261,7 +271,7 @@ void Evaluation::stop(std::string error) {
   if (!stopped_ || error < error_)
     error_ = std::move(error);
   stopped_ = true;
-  heap_->attention().fetch_or(Heap::kEverybody);
+  heap_->setWantsEverybody(true);
   resumed_.notify_all();
 }
 
@@ -277,7 +287,7 @@ uint64_t Evaluation::listBytes() const {
 }
 
 void Evaluation::collect() {
-  heap_->attention() = standingAttention();
+  heap_->setWantsEverybody(options_.collectsAtEverySafePoint);
   if (!heap_->wantsCollection() && !options_.collectsAtEverySafePoint)
     return;
   heap_->beginMarking();
@@ -306,7 +316,7 @@ void Evaluation::collect() {
   if (!heap_->endMarking(otherBytes)) {
     error_ = base::concat("Error: out of memory: the limit is ", heap_->limitBytes(), " bytes (--memory)");
     stopped_ = true;
-    heap_->attention() = Heap::kEverybody;
+    heap_->setWantsEverybody(true);
   }
 }
 
