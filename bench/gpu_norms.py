@@ -22,17 +22,20 @@ def rows(prepare, quick, compiled):
         w, b = torch.randn(n, device="cuda").to(dtype), torch.randn(n, device="cuda").to(dtype)
         kernel, wide, scalars = f"{name}_{kind}", x.double, (1e-5, 1e-5)
         labels = torch.randint(0, n, (len(x),), device="cuda", dtype=torch.int32)
+        classes = labels.long()
         picked = lambda: torch.nn.functional.one_hot(labels.long(), n).double()
         if name == "logsumexp":
-            return x.nbytes, prepare(kernel, x), lambda: torch.logsumexp(wide(), -1), scalars, {}
+            return x.nbytes, prepare(kernel, x), lambda: torch.logsumexp(wide(), -1), scalars, {"torch": lambda: torch.logsumexp(x, -1)}
         if name == "row_sums":
-            return x.nbytes, prepare(kernel, x), lambda: wide().sum(-1), (1e-3, 1e-5), {}
+            return x.nbytes, prepare(kernel, x), lambda: wide().sum(-1), (1e-3, 1e-5), {"torch": lambda: x.sum(-1, dtype=torch.float32)}
         if name == "masked_softmax":
             mask = torch.rand(x.shape, device="cuda") < 0.7
             mask[:, 0] = True
-            return 2 * x.nbytes + mask.nbytes, prepare(kernel, x, mask), lambda: torch.softmax(torch.where(mask, wide() * 0.125, -torch.inf), -1), tolerance, {}
+            return 2 * x.nbytes + mask.nbytes, prepare(kernel, x, mask), lambda: torch.softmax(torch.where(mask, wide() * 0.125, -torch.inf), -1), tolerance, \
+                {"torch": lambda: torch.softmax(torch.where(mask, x * 0.125, -torch.inf), -1)}
         if name == "cross_entropy":
-            return x.nbytes, prepare(kernel, x, labels), lambda: torch.nn.functional.cross_entropy(wide(), labels.long(), reduction="none"), scalars, {}
+            return x.nbytes, prepare(kernel, x, labels), lambda: torch.nn.functional.cross_entropy(wide(), labels.long(), reduction="none"), scalars, \
+                {"torch": lambda: torch.nn.functional.cross_entropy(x, classes, reduction="none")}
         if name == "cross_entropy_backward":
             grad = torch.randn(len(x), device="cuda")
             return 2 * x.nbytes, prepare(kernel, x, labels, grad), lambda: (torch.softmax(wide(), -1) - picked()) * grad.double()[:, None], tolerance, {}

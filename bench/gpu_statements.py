@@ -57,11 +57,11 @@ def rows(prepare, quick, compiled):
         run = prepare(kernel, x)
         ours = lambda: (run(), run.results)[1]
         ours.results = run.results
-        return 2 * x.nbytes, ours, lambda: (x.double().mean(dims), x.double().var(dims, correction=0)), (1e-6, 1e-5), {}
+        return 2 * x.nbytes, ours, lambda: (x.double().mean(dims), x.double().var(dims, correction=0)), (1e-6, 1e-5), {"torch": lambda: torch.var_mean(x, dims, correction=0)}
 
     def middle(kind, dtype, shape):
         x = torch.randn(*shape, device="cuda").to(dtype)
-        return x.nbytes, prepare(f"middle_{kind}", x), lambda: x.double().mean(1), (1e-5, 1e-5 if dtype == f32 else 1e-2), {}
+        return x.nbytes, prepare(f"middle_{kind}", x), lambda: x.double().mean(1), (1e-5, 1e-5 if dtype == f32 else 1e-2), {"torch": lambda: x.mean(1)}
 
     table = {"adam f32": lambda: step("adam_f32", adam, f32, 2), "adam in steps f32": lambda: step("adam_steps_f32", adam, f32, 2),
              "adam bf16 weights": lambda: step("adam_bf16", adam, bf16, 2), "momentum f32": lambda: step("momentum_f32", momentum, f32, 1)}
@@ -70,7 +70,7 @@ def rows(prepare, quick, compiled):
             table[f"add and norm {kind} {n}"] = lambda kind=kind, dtype=dtype, n=n: norm(kind, dtype, n)
         for shape in ((64, 1024, 1024), (16, 4096, 1024), (1024, 64, 1024), (8, 8191, 1001)):
             table[f"middle {kind} {'x'.join(map(str, shape))}"] = lambda kind=kind, dtype=dtype, shape=shape: middle(kind, dtype, shape)
-    for shape in ((64, 256, 4096), (256, 64, 3136), (32, 2048, 49)):
+    for shape in ((64, 256, 4096), (256, 64, 3136), (128, 512, 784), (512, 2048, 49), (4096, 4096, 4)):
         table[f"channels {'x'.join(map(str, shape))}"] = lambda shape=shape: moments("channels_f32", shape, (0, 2))
     for shape in ((65536, 1024), (8192, 8192), (1000003, 67)):
         table[f"columns {'x'.join(map(str, shape))}"] = lambda shape=shape: moments("columns_f32", shape, (0,))

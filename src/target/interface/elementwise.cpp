@@ -21,7 +21,7 @@ using math::Unary;
 math::Form formOf(mlir::Operation* op) {
   auto bits = op->getAttrOfType<mlir::IntegerAttr>(ir::kNarrowAttr);
   if (!bits)
-    return {};
+    return {.isSummed = op->hasAttr(kSummedAttr)};
   return {.narrowBits = static_cast<unsigned>(bits.getInt()),
           .mayFlush = op->hasAttr(ir::kMayFlushAttr),
           .isNormal = op->hasAttr(ir::kNormalAttr),

@@ -9,6 +9,9 @@
 
 namespace vortex::target {
 
+/// On an exponential: math::Form::isSummed.
+inline constexpr llvm::StringLiteral kSummedAttr = "vx.summed";
+
 /// How a back end represents scalars and which functions it has.
 class ScalarModel {
 public:

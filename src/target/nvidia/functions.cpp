@@ -158,6 +158,13 @@ static Value* emitNarrow(const FloatCode& code, Unary function, Value* x, const 
   }
 }
 
+/// exp(−d) is off by d · 2^-24 of itself at most, and by less of the largest summand; what is lost below 2^-126 is nothing beside that.
+static Value* emitSummed(const FloatCode& code, Unary function, Value* x) {
+  if (function != Unary::Exp && function != Unary::Exp2)
+    return nullptr;
+  return ex2(code, function == Unary::Exp ? code.mul(x, code.c(kLog2E)) : x);
+}
+
 static Value* emitSinglePrecision(llvm::IRBuilder<>& ir, Unary function, Value* x) {
   const FloatCode code(ir, x->getType());
   switch (function) {
@@ -186,8 +193,11 @@ static Value* emitSinglePrecision(llvm::IRBuilder<>& ir, Unary function, Value* 
 
 Value* emitUnary(llvm::IRBuilder<>& ir, Unary function, Value* x, const Form& form, double tanhError) {
   if (x->getType()->isFloatTy()) {
-    Value* narrow = form.narrowBits ? emitNarrow(FloatCode(ir, x->getType()), function, x, form, tanhError) : nullptr;
-    return narrow ? narrow : emitSinglePrecision(ir, function, x);
+    const FloatCode code(ir, x->getType());
+    Value* shorter = form.narrowBits ? emitNarrow(code, function, x, form, tanhError)
+                     : form.isSummed ? emitSummed(code, function, x)
+                                     : nullptr;
+    return shorter ? shorter : emitSinglePrecision(ir, function, x);
   }
   switch (function) {
   case Unary::Exp:

@@ -5,6 +5,7 @@
 #include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
 #include "target/gpu/tiles/reduction.h"
+#include "target/interface/elementwise.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
@@ -230,6 +231,8 @@ Value Evaluator::evalElementwise(mlir::Operation* op, const At& at) {
   state.types.push_back(valueType(elementType(op->getResult(0)), at.lanes));
   state.attributes = llvm::to_vector(op->getDiscardableAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();
+  if (isOnlySummed(op))
+    state.addAttribute(kSummedAttr, l.b.getUnitAttr());
   return l.b.create(state)->getResult(0);
 }
 

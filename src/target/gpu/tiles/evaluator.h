@@ -12,6 +12,11 @@ namespace vortex::target::gpu::tiles {
 
 class Reduction;
 
+/// exp(x - maximum) of the elements whose maximum is taken, with the order of sums free; null: something else.
+mlir::Operation* exponentialOf(ir::ReduceOp sum, ir::ReduceOp maximum);
+/// All that is made of it are such sums.
+bool isOnlySummed(mlir::Operation* exponential);
+
 class Evaluator {
 public:
   explicit Evaluator(Lowering& lowering) : l(lowering) {}
@@ -20,6 +25,7 @@ public:
   // Tiles in memory. Scopes follow control flow.
   const Place* place(mlir::Value tile) const;
   void setPlace(mlir::Value tile, Place place) { places_.back()[tile] = std::move(place); }
+  void clearPlace(mlir::Value tile) { places_.back().erase(tile); }
   void enterScope() { places_.emplace_back(); }
   void leaveScope() { places_.pop_back(); }
 

@@ -75,10 +75,11 @@ private:
     bool predicated = false;  ///< accesses need `exists`
     unsigned lanes = 1;
   };
-  /// A kept tile whose row comes into shared memory before the passes.
+  /// A kept tile whose row comes into shared memory with the first pass.
   struct Resident {
     mlir::Value tile;
-    Place source, shared;
+    std::optional<Place> source;  ///< nothing: computed
+    Place shared;
     bool isFetched = false;
   };
   struct Kept {
@@ -136,6 +137,8 @@ private:
   // resident.cpp
   Values emitLong(Version swept, int64_t inRegisters);
   Values emitFetched(Version swept, int64_t inRegisters);
+  llvm::SmallVector<mlir::Value> residentTiles();
+  bool stands(mlir::Value tile, llvm::SmallVectorImpl<mlir::Value>& kept);
   void placeResident(Version version);
   void startFetching(const Pass& pass);
   void keepResident(llvm::ArrayRef<Position> positions);
@@ -196,6 +199,7 @@ private:
   bool isSmall();
   int64_t narrowThreads();
   bool hasQuotients();
+  bool hasFunctions();
   Value needsMore(Version version, unsigned positions, unsigned more);
   static unsigned moreThan(unsigned positions);
   bool readsNarrow();

@@ -42,7 +42,8 @@ private:
   bool isBase2_;
 };
 
-/// exp(x - maximum) of the elements whose maximum is taken, with the order of sums free; null: something else.
+}  // namespace
+
 mlir::Operation* exponentialOf(ir::ReduceOp sum, ir::ReduceOp maximum) {
   mlir::Operation* power = sum.getValue().getDefiningOp();
   mlir::Type type = elementType(sum.getValue());
@@ -55,7 +56,18 @@ mlir::Operation* exponentialOf(ir::ReduceOp sum, ir::ReduceOp maximum) {
   return isShifted && passes::allowsContraction(difference) && passes::allowsContraction(power) ? power : nullptr;
 }
 
-}  // namespace
+bool isOnlySummed(mlir::Operation* exponential) {
+  if (!llvm::isa<mlir::math::ExpOp, mlir::math::Exp2Op>(exponential) || !elementType(exponential->getResult(0)).isF32())
+    return false;
+  auto difference = exponential->getOperand(0).getDefiningOp<arith::SubFOp>();
+  mlir::Value bound = difference ? passes::withoutRepetition(difference.getRhs()) : mlir::Value();
+  auto maximum = bound ? bound.getDefiningOp<ir::ReduceOp>() : ir::ReduceOp();
+  return maximum && maximum.getKind() == ir::Combine::MaxF &&
+         llvm::all_of(exponential->getUsers(), [&](mlir::Operation* user) {
+           auto sum = llvm::dyn_cast<ir::ReduceOp>(user);
+           return sum && exponentialOf(sum, maximum) == exponential;
+         });
+}
 
 /// Joins `next` to `pass` where all it computes are such sums of one maximum.
 bool Nest::join(Pass& pass, const Pass& next) {

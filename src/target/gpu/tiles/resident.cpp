@@ -30,6 +30,69 @@ static ir::SizeAttr rowBytes(mlir::Value tile, unsigned rowRank, bool peeled) {
   return ir::sizeBinary(SizeOp::Mul, ir::sizeBinary(SizeOp::CeilDiv, bytes, access), access);
 }
 
+/// `tile` is computed in one pass and needed in others, which need no tile of `kept` that it is computed from but through it: it stands for all of
+/// those. `kept` becomes what is kept then.
+bool Nest::stands(mlir::Value tile, llvm::SmallVectorImpl<mlir::Value>& kept) {
+  llvm::DenseSet<mlir::Value> below, beside;
+  unsigned passes = 0;
+  bool isFree = true;
+  for (const Pass& pass : passes_) {
+    bool isHere = false;
+    Closure closure;
+    for (auto& [value, map] : usesOf(pass))
+      closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
+        if (inner == tile) {
+          isFree &= isIdentity(use) && use.size() == pass.loops;
+          isHere = true;
+          return false;
+        }
+        auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+        beside.insert(inner);
+        return !v_.place(inner) && !(reduce && fused_.contains(reduce));
+      });
+    passes += isHere ? 1 : 0;
+  }
+  Closure closure;
+  closure.walk(tile, identityMap(rankOf(tile)), [&](mlir::Value inner, const DimMap&) {
+    isFree &= !inner.getDefiningOp<ir::ReduceOp>() && !inner.getDefiningOp<ir::ScanOp>();
+    below.insert(inner);
+    return !v_.place(inner);
+  });
+  const auto bytesOf = [](mlir::Value value) { return ir::vxt::scalarBytes(elementType(value)); };
+  int64_t saved = -bytesOf(tile);
+  llvm::SmallVector<mlir::Value> left{tile};
+  for (mlir::Value each : kept)
+    if (below.contains(each) && !beside.contains(each))
+      saved += bytesOf(each);
+    else
+      left.push_back(each);
+  if (!isFree || passes < 2 || saved <= 0)
+    return false;
+  kept.assign(left.begin(), left.end());
+  return true;
+}
+
+/// What passes share: loaded, or computed from several loads.
+llvm::SmallVector<mlir::Value> Nest::residentTiles() {
+  llvm::SmallVector<mlir::Value> kept = keptTiles(), computed;
+  if (kept.size() < 2)
+    return kept;
+  Closure closure;
+  for (auto& [value, map] : usesOf(passes_.front()))
+    closure.walk(value, map, [&](mlir::Value inner, const DimMap&) {
+      mlir::Operation* op = inner.getDefiningOp();
+      if (v_.place(inner) || !op || !ir::isElementwise(op))
+        return false;
+      computed.push_back(inner);
+      return true;
+    });
+  for (int64_t bytes : {1, 2, 4, 8})
+    for (mlir::Value tile : computed)
+      if (ir::vxt::scalarBytes(elementType(tile)) == bytes && stands(tile, kept))
+        return kept;
+  return kept;
+}
+
 /// `inRegisters`: pieces that rows have at most which never come here.
 Values Nest::emitLong(Version swept, int64_t inRegisters) {
   return joined([&] { return emitFetched(swept, inRegisters); });
@@ -38,7 +101,7 @@ Values Nest::emitLong(Version swept, int64_t inRegisters) {
 Values Nest::emitFetched(Version swept, int64_t inRegisters) {
   constexpr int64_t kReserved = 4096;      // for reductions
   constexpr int64_t kFewRows = 48 * 1024;  // bytes of rows of which a core holds four
-  llvm::SmallVector<mlir::Value> tiles = keptTiles();
+  llvm::SmallVector<mlir::Value> tiles = residentTiles();
   auto context = l.b.getContext();
   auto constant = [&](int64_t value) { return ir::sizeConstant(context, value); };
   ir::SizeAttr total = constant(0), longest = constant(0);
@@ -93,7 +156,10 @@ Values Nest::emitFetched(Version swept, int64_t inRegisters) {
     }
     shared.base = shared.window = shared.key = tile.getAsOpaquePointer();
     const Place* inMemory = v_.place(tile);
-    resident.push_back({tile, inMemory ? *inMemory : v_.placeOfLoad(tile.getDefiningOp<ir::TileLoadOp>()), shared});
+    std::optional<Place> source = inMemory ? std::optional(*inMemory) : std::nullopt;
+    if (auto load = tile.getDefiningOp<ir::TileLoadOp>(); load && !source)
+      source = v_.placeOfLoad(load);
+    resident.push_back({tile, source, shared});
     resident.back().shared.aligned = swept.peeled;
     Value bytes = l.add(l.mul(stride, l.constant(size)), l.constant(kAccess - 1 + (swept.peeled ? kAccess : 0)));
     offset = l.add(offset, l.mul(l.div(bytes, l.constant(kAccess)), l.constant(kAccess)));
@@ -114,7 +180,10 @@ void Nest::placeResident(Version version) {
   if (version.peeled && firstRow_)
     l.hazards().barrier();  // the row before starts elsewhere: what one thread writes now, another one may still read
   for (Resident& each : resident_) {
-    v_.setPlace(each.tile, each.source);
+    if (each.source)
+      v_.setPlace(each.tile, *each.source);
+    else
+      v_.clearPlace(each.tile);
     each.isFetched = false;
     if (version.peeled) {  // the first aligned piece starts where one does in shared memory
       Value before = l.b.create<arith::SubIOp>(l.loc, l.constant(0), head_);

@@ -86,6 +86,30 @@ TEST(Rows, OfWindowsThatAreShiftedAreLoadedOnce) {
   runSizes(windows(""), {{5, 66, 5, 66}, {3, 1001, 4, 1002}});
 }
 
+/// Two tensors of which only the sum is needed, by both passes.
+TEST(Rows, OfSumsComeIntoSharedMemoryAsSums) {
+  const std::string view = "!vx.view<?x?xf32, global>", tile = "tensor<?x?xf32>";
+  passes::testing::RandomProgram program;
+  program.tensors = {{"x", {"m", "n"}, true, false, "f32"},
+                     {"y", {"m", "n"}, true, false, "f32"},
+                     {"o", {"m", "n"}, true, true, "f32"}};
+  program.body =
+      "  %c0 = arith.constant 0 : index\n  %m = vx.dim %o, 0 : " + view + "\n  %n = vx.dim %o, 1 : " + view + "\n";
+  for (std::string name : {"x", "y"})
+    program.body += "  %t" + name + " = vx.tile_load %" + name + "[%c0, %c0] sizes(%m, %n) inbounds : " + view +
+                    " -> " + tile + "\n";
+  program.body += R"(
+  %h = arith.addf %tx, %ty : tensor<?x?xf32>
+  %q = arith.mulf %h, %h : tensor<?x?xf32>
+  %sum = vx.reduce maxf %q dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %sumb = vx.broadcast %sum dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %r = arith.mulf %h, %sumb : tensor<?x?xf32>
+  vx.tile_store %r, %o[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>
+)";
+  for (const Layout& layout : {Layout{}, Layout{1, 3}})
+    runSizes(program, {{3, 100, 1, 1}, {2, 16384, 1, 1}, {1, 32768, 1, 1}, {2, 16391, 1, 1}, {1, 60001, 1, 1}}, layout);
+}
+
 TEST(Rows, ThatStartAnywhereMeetOneRow) {
   runSizes(rowProgram({"m", "n"}, R"(
   %c0_ = arith.constant 0 : index

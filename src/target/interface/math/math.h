@@ -37,6 +37,8 @@ struct Form {
   bool isNormal = false;  ///< the argument (the divisor) is 0, infinite, NaN or of a size in 2^-100 … 2^100
   bool isFarFromOne =
       false;  ///< the argument of a logarithm is so far from 1 that an absolute error of 2^-22 does not matter
+  bool isSummed =
+      false;  ///< only a sum of such results has it, the largest of which is 1: what counts is the error beside that one
 };
 
 /// ExpLimited is wrong beyond it, not undefined.
