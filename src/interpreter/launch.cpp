@@ -333,7 +333,7 @@ private:
         return report(Finding::Kind::Shape, "the grid of " + kernel.getSymName().str() + " does not fit 63 bits");
     int64_t blocks = 1;
     for (int64_t extent : machine_.grid)
-      if (extent < 0 || __builtin_mul_overflow(blocks, extent, &blocks) || blocks > UINT32_MAX)
+      if (extent < 0 || __builtin_mul_overflow(blocks, extent, &blocks) || blocks > INT32_MAX)
         return report(Finding::Kind::Shape, "the grid of " + kernel.getSymName().str() + " is too large or negative");
     for (int64_t extent : machine_.blockDim)
       if (extent <= 0 || extent > INT32_MAX)

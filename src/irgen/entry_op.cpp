@@ -1,6 +1,7 @@
 // Building vx.entry: constraints with the user's words, access modes from the kernels' bodies.
 #include "irgen/launch_shape.h"
 
+#include "lang/flow/launch_shapes.h"
 #include "lang/sema/element.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -141,6 +142,16 @@ public:
          limit.ofTickets ? llvm::ArrayRef<ir::SizeAttr>() : shown);
   }
 
+  /// What is proven of blocks that the kernel does not give itself, in constants, counts on their having so few threads.
+  void addBlock(const LaunchShape& shape) {
+    constexpr auto kMost = static_cast<int64_t>(lang::flow::kMostThreadsOfBlock);
+    ir::SizeAttr threads = product(shape.block);
+    push(ir::sizeUnary(size::Op::Not, ir::sizeBinary(size::Op::Less, entry_.constant(kMost), threads)),
+         "a block of {0} threads: more than " + std::to_string(kMost) + " only where " + quoted(kernel_.name) +
+             " itself says how many, `@launch(block = …)` with constants",
+         {threads});
+  }
+
   mlir::ArrayAttr get() const { return mlir::ArrayAttr::get(entry_.types().context(), constraints_); }
 
 private:
@@ -279,9 +290,15 @@ mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options, co
   for (size_t dim = 0; dim < options.dims.size(); ++dim)
     if (options.dims[dim])
       constraints.addSpecialised(dim, *options.dims[dim]);
-  for (const lang::LaunchLimit& limit : entry.kernel().kernel->limits)
+  const lang::KernelSpec& spec = *entry.kernel().kernel;
+  for (const lang::LaunchLimit& limit : spec.limits)
     if (shape.grid[0])
       constraints.addLimit(limit, shape);
+  const bool isWritten = !options.block && std::ranges::all_of(spec.block, [](const auto* size) {
+    return size->kind == lang::ExprKind::Int;
+  });
+  if (shape.grid[0] && !isWritten)
+    constraints.addBlock(shape);
   return constraints.get();
 }
 

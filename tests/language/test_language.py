@@ -18,3 +18,13 @@ def test_the_program_holds(path, way, vortex, device):
     done = vortex("run", path, *options, status=1 if stops else 0)
     if stops:
         assert f"error[{wanted[1]}]" in done.stderr, done.stderr
+
+
+def test_threads_beyond_the_sixteenth_bit_are_no_proof(vortex, tmp_path):
+    path = tmp_path / "large.vx"
+    path.write_text("""@launch(grid = [1], block = 70000)
+kernel large(x: &mut Tensor<i32, [65536]>) {
+    x[thread.local_id] = 7
+}
+""")
+    assert "guarded" in vortex("build", "--emit", "vx", path).stdout

@@ -67,7 +67,7 @@ private:
       return fail(grid ? "it has a grid of its own, and its launch gives another"
                        : "its launch must give the numbers of blocks: `.launch(grid = …)`");
     for (int64_t blocks : grid.value_or(std::array<int64_t, 3>{}))
-      if (blocks < 0 || blocks > UINT32_MAX)
+      if (blocks < 0 || blocks > INT32_MAX)
         return fail(concat("it has an impossible grid of ", base::join(*grid, " x ")));
     return {};
   }

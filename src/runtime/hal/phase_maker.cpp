@@ -151,7 +151,7 @@ Result<uint64_t> PhaseMaker::evaluateDims(const artifact::Phase& phase, const ch
                          " that does not fit 63 bits", scalars()));
     values[axis] = *value;
   }
-  const auto outside = [](int64_t value) { return value < 0 || value > UINT32_MAX; };
+  const auto outside = [](int64_t value) { return value < 0 || value > INT32_MAX; };
   std::optional<uint64_t> total;
   if (!outside(values[0]) && !outside(values[1]) && !outside(values[2]))
     total = product(values, 1);

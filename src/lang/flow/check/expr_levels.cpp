@@ -19,6 +19,15 @@ bool isPosition(Builtin builtin) {
          builtin == Builtin::LaneId || builtin == Builtin::WarpId;
 }
 
+/// Whatever the elements are, all threads come round as often: `for i in [t, t + 64]`.
+bool countsElements(const Graph& graph, BlockId block) {
+  const LoopId loop = graph[block].loop;
+  if (loop == kNoLoop || graph[loop].header != block || !graph[loop].counter)
+    return false;
+  const Counter& counter = *graph[loop].counter;
+  return counter.kind == Counter::Kind::Array && graph.values.isConstant(counter.trips);
+}
+
 bool contains(source::SourceRange outer, source::SourceRange inner) {
   return outer.file == inner.file && outer.begin <= inner.begin && inner.end <= outer.end;
 }
@@ -38,7 +47,7 @@ ExprLevels::ExprLevels(const Graph& graph, const Structure& structure, Uniformit
 void ExprLevels::raiseBranches() {
   for (BlockId block{0}; indexOf(block) < graph_.blocks.size(); block = BlockId{indexOf(block) + 1}) {
     const Step& branch = graph_.terminator(block);
-    if (branch.kind != StepKind::Branch || !branch.origin)
+    if (branch.kind != StepKind::Branch || !branch.origin || countsElements(graph_, block))
       continue;
     const Level level = of(*branch.origin);
     changed_ |= level > uniformity_.ofBranch(block);

@@ -175,6 +175,31 @@ private:
           facts_.ahead[indexOf(block)] = {loop, static_cast<uint32_t>(distance), holds};
           return;
         }
+    for (LoopId loop = graph_[block].loop; loop != kNoLoop; loop = graph_[loop].parent)
+      for (const Test& test : tests_[indexOf(loop)])
+        if (const auto distance = provenDistance(block, loop, test)) {
+          facts_.ahead[indexOf(block)] = {loop, *distance, true};
+          return;
+        }
+  }
+
+  /// The branch says the same as the test does so much later, though in other words: `(k + 2) * 8 < n` in a loop to ceil_div(n, 8).
+  std::optional<uint32_t> provenDistance(BlockId block, LoopId loop, const Test& test) {
+    const ValueId condition = graph_.terminator(block).value;
+    const auto asked = block == graph_[loop].header ? std::nullopt : roomOf(condition, true, at(block));
+    if (!asked || isFixed(asked, loop))
+      return std::nullopt;
+    const PointId holds = values_.assume(at(block), {{condition, true}});
+    const PointId fails = values_.assume(at(block), {{condition, false}});
+    for (__int128 distance = 1; distance <= kMostDistance; ++distance) {
+      const auto later = Polynomial::sum(test.room, Polynomial::constant(distance * test.fall), -1);
+      const auto over = later ? Polynomial::sum(Polynomial::constant(-1), *later, -1) : std::nullopt;
+      if (!over || !values_.isAtLeastZero(*later, holds))
+        return std::nullopt;
+      if (values_.isAtLeastZero(*over, fails))
+        return static_cast<uint32_t>(distance);
+    }
+    return std::nullopt;
   }
 
   const Graph& graph_;

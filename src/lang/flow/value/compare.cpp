@@ -50,6 +50,15 @@ bool Values::isNeverZero(Context& context, const Polynomial& difference, __int12
 }
 
 bool Values::differ(Context& context, ValueId a, ValueId b) {
+  // `i ^ 1` and `i`: bits are exchanged of which one is set.
+  for (const auto& [one, other] : {std::pair(a, b), std::pair(b, a)}) {
+    const ValueId leaf = integer(context, one).asLeaf();
+    const bool isXor = leaf != kNoValue && nodes_[leaf].kind == NodeKind::Op && nodes_[leaf].op == Op::Xor;
+    for (size_t i = 0; isXor && i < 2; ++i)
+      if (integer(context, nodes_.operand(leaf, i)) == integer(context, other) &&
+          isNeverZero(context, integer(context, nodes_.operand(leaf, 1 - i)), 0))
+        return true;
+  }
   const auto whole = flow::difference(integer(context, a), integer(context, b));
   if (whole && (isNeverZero(context, *whole, 0) || areNeverAllZero(context, {&*whole, 1})))
     return true;

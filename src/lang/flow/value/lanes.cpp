@@ -12,7 +12,7 @@ LaneValues::LaneValues(Values& values, const BlockShape& block, LaneSurroundings
       warp_(nodes_.unknown(nullptr, kUsize)) {
   __int128 threads = kMostThreadsOfBlock;
   if (block[0] && block[1] && block[2])
-    threads = std::min(threads, __int128(*block[0]) * *block[1] * *block[2]);
+    threads = __int128(*block[0]) * *block[1] * *block[2];
   laneCount_ = static_cast<unsigned>(std::min<__int128>(threads, kLanes));
   const __int128 warps = (threads + kLanes - 1) / kLanes;
   ranges_[indexOf(warp_)] = {0, warps - 1};

@@ -43,8 +43,9 @@ Interval Values::structuralRange(Context& context, ValueId leaf) {
 
 Interval Values::rangeOfPosition(Context& context, const Node& node) {
   const auto most = [&](PositionKind kind) {
+    const Interval size = interval(context, integer(context, nodes_.position(kind, node.axis())));
     const __int128 known = kind == PositionKind::GridDim ? kMostBlocksOfAxis : kMostThreadsOfBlock;
-    return std::min(interval(context, integer(context, nodes_.position(kind, node.axis()))).high, known) - 1;
+    return (size.asConstant() ? size.high : std::min(size.high, known)) - 1;
   };
   switch (node.position()) {
   case PositionKind::ThreadId: return {0, most(PositionKind::BlockDim)};

@@ -28,13 +28,19 @@ Type blockTensorIn(Type type) {
   }
 }
 
+/// Of what it has of shared or local memory.
+bool holdsReferencesOnly(Type type) {
+  return !blockTensorIn(type) || type->kind == TypeKind::Ref ||
+         (type->kind == TypeKind::Tuple && std::ranges::all_of(type->elems, holdsReferencesOnly));
+}
+
 }  // namespace
 
 /// What a function hands to its caller must outlive the function: a tensor's value may, its own shared or local memory may not. A reference may be
 /// to what the caller lent; ownership finds those that are not.
 bool checkResultSpace(BodyState& body, Type type, SourceRange range) {
   Type found = blockTensorIn(type);
-  const bool isRef = type->kind == TypeKind::Ref;
+  const bool isRef = holdsReferencesOnly(type);
   const auto isLent = [](const Variable* param) {
     return param->type->kind == TypeKind::Ref && blockTensorIn(param->type);
   };
