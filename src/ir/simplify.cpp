@@ -1,5 +1,8 @@
 #include "ir/simplify.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Iterators.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -20,12 +23,50 @@ static void eraseDead(mlir::ModuleOp module) {
   });
 }
 
+namespace {
+
+/// A loop's counter that was made narrower and wide again is the counter where the loop's bounds say that nothing was cut off: launches compute
+/// sizes from it.
+template <typename Cast> struct WholeCounter : mlir::OpRewritePattern<Cast> {
+  using mlir::OpRewritePattern<Cast>::OpRewritePattern;
+
+  mlir::LogicalResult matchAndRewrite(Cast op, mlir::PatternRewriter& rewriter) const override {
+    constexpr bool kIsSigned = std::is_same_v<Cast, mlir::arith::IndexCastOp>;
+    auto narrow = op.getIn().template getDefiningOp<mlir::arith::TruncIOp>();
+    auto wide =
+        narrow ? narrow.getIn().template getDefiningOp<mlir::arith::IndexCastUIOp>() : mlir::arith::IndexCastUIOp();
+    auto counter = wide ? llvm::dyn_cast<mlir::BlockArgument>(wide.getIn()) : mlir::BlockArgument();
+    auto loop = counter ? llvm::dyn_cast<mlir::scf::ForOp>(counter.getOwner()->getParentOp()) : mlir::scf::ForOp();
+    if (!loop || loop.getInductionVar() != counter ||
+        mlir::getConstantIntValue(loop.getLowerBound()).value_or(-1) < 0 ||
+        !fits(loop.getUpperBound(), op.getIn().getType(), kIsSigned))
+      return mlir::failure();
+    rewriter.replaceOp(op, counter);
+    return mlir::success();
+  }
+
+private:
+  /// All numbers from 0 up to `end`, without it, are of the type.
+  static bool fits(mlir::Value end, mlir::Type type, bool isSigned) {
+    const unsigned bits = type.getIntOrFloatBitWidth() - (isSigned ? 1 : 0);
+    if (const std::optional<int64_t> constant = mlir::getConstantIntValue(end))
+      return bits >= 63 || *constant <= int64_t(1) << bits;
+    mlir::Operation* cast = end.getDefiningOp();
+    const bool isCast = llvm::isa_and_nonnull<mlir::arith::IndexCastOp>(cast) ||
+                        (!isSigned && llvm::isa_and_nonnull<mlir::arith::IndexCastUIOp>(cast));
+    return isCast && cast->getOperand(0).getType() == type;
+  }
+};
+
+}  // namespace
+
 mlir::RewritePatternSet canonicalPatterns(mlir::MLIRContext* context) {
   mlir::RewritePatternSet patterns(context);
   for (mlir::Dialect* dialect : context->getLoadedDialects())
     dialect->getCanonicalizationPatterns(patterns);
   for (mlir::RegisteredOperationName name : context->getRegisteredOperations())
     name.getCanonicalizationPatterns(patterns, context);
+  patterns.add<WholeCounter<mlir::arith::IndexCastOp>, WholeCounter<mlir::arith::IndexCastUIOp>>(context);
   llvm::erase_if(patterns.getNativePatterns(), [](const std::unique_ptr<mlir::RewritePattern>& pattern) {
     return llvm::any_of(pattern->getGeneratedOps(), [](mlir::OperationName made) {
       return made.getStringRef() == mlir::arith::MulSIExtendedOp::getOperationName() ||

@@ -92,3 +92,52 @@ def test_accesses_use_the_narrowed_index(vortex, tmp_path, backend, source):
     path = tmp_path / "accesses.vx"
     path.write_text(source)
     vortex("run", path, *backend)
+
+
+COUNTERS = """
+kernel constant(t: &Tensor<i32, [N]>) -> Tensor<i32, [N]> {
+    var out = t * 0
+    for i in 0..300 {
+        let k = (i as u8) as usize
+        out[k..N] += t[k..N]
+    }
+    return out
+}
+kernel given(t: &Tensor<i32, [N]>, n: i32) -> Tensor<i32, [N]> {
+    var out = t * 0
+    for i in 0..n { out[i..N] += t[i..N] }
+    return out
+}
+kernel narrow(t: &Tensor<i32, [N]>, n: i32) -> Tensor<i32, [N]> {
+    var out = t * 0
+    for i in 0..n {
+        let k = (i as u8) as usize
+        out[k..N] += t[k..N]
+    }
+    return out
+}
+fn main() {
+    let dir = args()[0]
+    let t: Tensor<i32, [N]> = load_npy(format("{}/t.npy", dir))
+    save_npy(format("{}/constant.npy", dir), constant(&t))
+    save_npy(format("{}/given.npy", dir), given(&t, 270))
+    save_npy(format("{}/narrow.npy", dir), narrow(&t, 270))
+}
+"""
+
+
+def test_counters_lose_their_high_bits_where_bounds_say_nothing(vortex, tmp_path, backend):
+    t = numpy.random.default_rng().integers(0, 1000, 400).astype(numpy.int32)
+    numpy.save(tmp_path / "t.npy", t)
+    (tmp_path / "p.vx").write_text(COUNTERS)
+    vortex("run", tmp_path / "p.vx", *backend, "--", tmp_path)
+    for name, begins in [("constant", [i % 256 for i in range(300)]), ("given", range(270)), ("narrow", [i % 256 for i in range(270)])]:
+        out = t * 0
+        for begin in begins:
+            out[begin:] += t[begin:]
+        numpy.testing.assert_array_equal(numpy.load(tmp_path / f"{name}.npy"), out, err_msg=name)
+
+
+def test_gpus_cut_slices_by_counters_of_32_bits(vortex, tmp_path):
+    (tmp_path / "p.vx").write_text("kernel given" + COUNTERS.split("kernel given")[1].split("kernel narrow")[0])
+    vortex("build", tmp_path / "p.vx", "--target", "sm_90", "-o", tmp_path)

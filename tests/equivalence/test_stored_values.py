@@ -94,7 +94,7 @@ def test_they_are_what_numpy_makes_of_them(vortex, tmp_path, backend, size):
 def test_gpus_have_code_for_them(vortex, tmp_path, target):
     path = tmp_path / "stored.vx"
     path.write_text("".join(f"kernel {name}(t: &Tensor<i32, [N]>, n: usize, on: bool) -> {FORMS[name][1]} {{\n{FORMS[name][0]}\n}}\n"
-                            for name in ("slice", "in_place", "two_results", "temporary", "one_of_two")))
+                            for name in ("slice", "in_place", "two_results", "temporary", "one_of_two", "without_a_value")))
     vortex("build", path, "--target", target, "-o", tmp_path / "out")
 
 
