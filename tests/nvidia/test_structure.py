@@ -188,8 +188,8 @@ PRODUCT = "kernel mm(x: &Tensor<{0}, [M, K]>, w: &Tensor<{0}, [K, N]>) -> Tensor
 def test_products_on_matrix_units_read_and_fill_their_tiles_without_conflicts(vortex, tmp_path, kind, target):
     ptx = assembly(vortex, write(tmp_path, PRODUCT.format(kind)), "mm", target)
     operands = tensor(X, 256, 64) + tensor(Y, 64, 256)
-    # The number of workers, sums of pieces, then what operands are read through: themselves where they lie well.
-    words = operands + tensor(Z, 256, 256) + [1] * (target == "sm_90") + [0] * 7 + operands
+    # The number of workers, sums of pieces of both lengths, then what operands are read through: themselves where they lie well.
+    words = operands + tensor(Z, 256, 256) + [1] * (target == "sm_90") + [0] * 14 + operands
     text = first_module(ptx)
     code = lambda name: text[text.index(f".entry {name}("):].split(".entry ", 2)[1]
     # Neither cut along the depth nor of copies.

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 LONG, TOO_LONG, MAX_SHARE = 500, 1000, 0.10
-LIMITS = {"src/lang/sema": 17_850, "src/lang/flow": 23_050}  # lines without tests; no file of them is long
+LIMITS = {"src/lang/sema": 17_860, "src/lang/flow": 23_060}  # lines without tests; no file of them is long
 SUFFIXES = {".h", ".cpp", ".td", ".py", ".cmake", ".sh", ".vx"}
 FOLDERS = ("src", "include", "tools", "std", "python", "bench", "tests", "examples", "cmake")
 
