@@ -18,7 +18,7 @@ Result<void> Evaluation::begin() {
   // A device has the heap to itself.
   const bool isAlone = code_.hasEffects || (options_.offload && code_.usesDevice);
   unsigned threads = isAlone ? 1 : std::max(1u, options_.threads);
-  auto heap = Heap::create(options_.memoryBytes, threads, options_.reserveWords);
+  auto heap = Heap::create(options_.memoryBytes, options_.reserveWords);
   if (!heap)
     return heap.takeError();
   heap_ = std::move(*heap);

@@ -196,7 +196,7 @@ TEST(HvmEvaluation, OperandsAreFoundBelowWhereAnEarlierOneWasGiven) {
                            "test");
   auto code = compile(*program);
   Asking world;
-  auto heap = Heap::create(1 << 26, 1, Heap::kReserveWords);
+  auto heap = Heap::create(1 << 26, Heap::kReserveWords);
   auto machine = Machine::create(world, **heap, *code, 0, ~0ull);
   (*machine)->ask();
   Term term = makeTerm(Ref, program->definitionIndex.at("main"));

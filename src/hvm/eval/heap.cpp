@@ -8,8 +8,9 @@
 
 namespace vortex::hvm {
 
+// Allocated between two collections, at least.
 static constexpr uint64_t kNurseryWords = uint64_t(1) << 17;        // 1 MiB: stays in the second-level cache
-static constexpr uint64_t kSharedNurseryWords = uint64_t(1) << 19;  // for each of several threads, which must meet
+static constexpr uint64_t kSharedNurseryWords = uint64_t(1) << 18;  // for each of several threads, which must meet
 
 void* reserveMemory(uint64_t bytes) {
   static constexpr uint64_t kSmall = uint64_t(1) << 21;  // clearing a large page takes longer than many programs do
@@ -21,7 +22,7 @@ void* reserveMemory(uint64_t bytes) {
   return memory;
 }
 
-Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes, unsigned threads, uint64_t reserveWords) {
+Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes, uint64_t reserveWords) {
   std::unique_ptr<Heap> heap(new Heap);
   heap->limitWords_ = std::clamp(limitBytes, kLeastBytes, kMostBytes) / sizeof(Term);
   heap->reservedWords_ = (heap->limitWords_ + reserveWords) / kBlockWords * kBlockWords;
@@ -35,8 +36,7 @@ Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes, unsigned threads
   heap->visited_ = static_cast<uint64_t*>(maps);
   heap->lines_ = {static_cast<uint8_t*>(maps) + bitBytes, [](uint8_t*) {}};
   heap->lines_[0] = 1;  // location 0 is unused
-  heap->nurseryWords_ = threads == 1 ? kNurseryWords : threads * kSharedNurseryWords;
-  heap->budget_ = std::min(heap->nurseryWords_, heap->limitWords_ / 4);
+  heap->budget_ = std::min(kNurseryWords, heap->limitWords_ / 4);
   return heap;
 }
 
@@ -168,13 +168,14 @@ void Heap::markCell(Loc loc, const Code& code) {
     mark(words_ + loc, code);
 }
 
-bool Heap::endMarking(uint64_t otherBytes) {
+bool Heap::endMarking(uint64_t otherBytes, unsigned threads) {
   uint64_t lines = blocks_.load() * kBlockLines, marked = 0;
   for (uint64_t line = 0; line < lines; ++line)
     marked += lines_[line];
   uint64_t live = marked * kLineWords + (otherBytes + pending_.capacity() * sizeof(Range)) / sizeof(Term);
   // A quarter of the heap at least: clearing and reading its maps must not dominate.
-  budget_ = std::max({nurseryWords_, live + live / 2, blocks_.load() * kBlockWords / 4});
+  const uint64_t nurseryWords = threads > 1 ? threads * kSharedNurseryWords : kNurseryWords;
+  budget_ = std::max({nurseryWords, live + live / 2, blocks_.load() * kBlockWords / 4});
   uint64_t room = limitWords_ > live ? limitWords_ - live : 0;
   budget_ = std::min(budget_, room);
   taken_ = 0;

@@ -32,7 +32,7 @@ public:
   /// Other limits are brought into this range. Locations have 36 bits, one of which is left for the reserve.
   static constexpr uint64_t kLeastBytes = 8 * kBlockWords * sizeof(Term), kMostBytes = sizeof(Term) << 35;
   /// Reserves address space for `limitBytes` of heap and stacks; memory is taken as it is used.
-  static Result<std::unique_ptr<Heap>> create(uint64_t limitBytes, unsigned threads, uint64_t reserveWords);
+  static Result<std::unique_ptr<Heap>> create(uint64_t limitBytes, uint64_t reserveWords);
   ~Heap();
 
   Term* words() const { return words_; }
@@ -58,8 +58,9 @@ public:
     __builtin_prefetch(&lines_[locOf(term) / kLineWords], 1);
   }
   bool isMarkedCell(Loc loc) const { return visited_[loc / 64] >> (loc & 63) & 1; }
-  /// False: less than a twentieth of the limit is free, counting `otherBytes` of stacks and lists and what marking took itself.
-  bool endMarking(uint64_t otherBytes);
+  /// `threads`: how many had work. False: less than a twentieth of the limit is free, counting `otherBytes` of stacks and lists and what marking took
+  /// itself.
+  bool endMarking(uint64_t otherBytes, unsigned threads);
 
   /// A number that no other name made by EQL-LAM has.
   uint64_t freshName() { return freshNames_.fetch_add(1, std::memory_order_relaxed) & kValueMask; }
@@ -80,7 +81,6 @@ private:
   uint64_t reservedWords_ = 0, limitWords_ = 0;
   std::unique_ptr<uint8_t[], void (*)(uint8_t*)> lines_{nullptr, nullptr};  // by line: 1 if something on it is alive
   uint64_t* visited_ = nullptr;                                             // by word: dup cells that are marked
-  uint64_t nurseryWords_ = 0;                                               // allocated between collections, at least
   // Every safe point reads this, so what is written often lies on other cache lines.
   alignas(64) std::atomic<bool> wantsEverybody_{false};
   alignas(64) std::atomic<uint64_t> blocks_{0};  // in use: [0, blocks_)

@@ -313,7 +313,7 @@ void Evaluation::collect() {
     }
   for (const auto& worker : workers_)
     std::erase_if(worker->stuckCells, [&](const StuckCell& stuck) { return !heap_->isMarkedCell(stuck.cell); });
-  if (!heap_->endMarking(otherBytes)) {
+  if (!heap_->endMarking(otherBytes, running_ - idle_)) {
     error_ = base::concat("Error: out of memory: the limit is ", heap_->limitBytes(), " bytes (--memory)");
     stopped_ = true;
     heap_->setWantsEverybody(true);
