@@ -58,19 +58,19 @@ void Emitter::beginStorage(const Expr& let) {
   const Expr* value = let.args.empty() ? nullptr : let.args[0];
   const auto first = llvm::cast<mlir::BlockArgument>(variables_[variable].leaves[0]);
   const EntryArgument& argument = context_.entry.argument(first.getArgNumber());
+  const bool isZeros = !value || (value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros);
+  const bool isThere = isZeros && argument.zero;
+  if (context_.hasThreads) {
+    if (value && !isThere)
+      unsupported(let, "a result that starts with other values than zero in a kernel with threads");
+    return;
+  }
   // A loop comes here again after it has written.
   mlir::Operation* around = b_.getBlock()->getParentOp();
   const bool isInLoop =
       llvm::isa<mlir::LoopLikeOpInterface>(around) || around->getParentOfType<mlir::LoopLikeOpInterface>();
-  const bool isZeros = !value || (value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros);
-  if (isZeros && argument.zero && (context_.hasThreads || !isInLoop))
+  if (isThere && !isInLoop)
     return;
-  if (!value && context_.hasThreads)
-    return;
-  if (context_.hasThreads) {
-    unsupported(let, "a result that starts with other values than zero in a kernel with threads");
-    return;
-  }
   Flat tiles = value ? evalTiles(*value) : Flat();
   for (auto [plane, view] : llvm::enumerate(variables_[variable].leaves)) {
     Value zero = value ? Value() : math_.zero(at, llvm::cast<ir::ViewType>(view.getType()).getElementType());

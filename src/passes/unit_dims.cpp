@@ -42,7 +42,7 @@ public:
         sizes_.push_back(value);
     ArrayRef<int64_t> to = reshape_.getType().getShape();
     size_t dim = 0;
-    for (; dim < shape_.size() || dim < to.size();) {
+    while (dim < shape_.size() || dim < to.size()) {
       const bool isUnit = dim < shape_.size() && shape_[dim] == 1, isWanted = dim < to.size() && to[dim] == 1;
       if (isUnit && !isWanted) {
         shape_.erase(shape_.begin() + static_cast<ptrdiff_t>(dim));

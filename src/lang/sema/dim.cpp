@@ -26,9 +26,8 @@ std::optional<DimExpr> exactQuotient(const DimExpr& value, int64_t divisor) {
     if (coefficient % divisor != 0)
       return std::nullopt;
     DimExpr term = DimExpr::constant(coefficient / divisor);
-    for (const DimAtom& atom : monomial) {
+    for (const DimAtom& atom : monomial)
       term = DimExpr::mul(term, DimExpr::ofAtom(atom));
-    }
     out = DimExpr::add(out, term);
   }
   return out;

@@ -53,17 +53,8 @@ bool Nest::isWholePhase() {
 
 /// Of elements of rows.
 bool Nest::hasFunctions() {
-  bool found = false;
-  for (const Pass& pass : passes_) {
-    Closure closure;
-    for (auto& [value, map] : usesOf(pass))
-      closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
-        mlir::Operation* op = inner.getDefiningOp();
-        found |= op && ir::isFloatFunction(op) && use.size() == pass.loops && !pass.inner.empty();
-        return !v_.place(inner);
-      });
-  }
-  return found;
+  return anyComputed(
+      [](const Pass& pass, mlir::Operation* op) { return ir::isFloatFunction(op) && !pass.inner.empty(); });
 }
 
 /// Rows that start anywhere: short ones are shared out over parts of warps, longer ones are peeled where all tensors' rows lie alike; else

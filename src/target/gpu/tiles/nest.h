@@ -198,6 +198,7 @@ private:
   int64_t residentBlocks();
   bool isSmall();
   int64_t narrowThreads();
+  bool anyComputed(llvm::function_ref<bool(const Pass&, mlir::Operation*)> holds);
   bool hasQuotients();
   bool hasFunctions();
   Value needsMore(Version version, unsigned positions, unsigned more);

@@ -324,19 +324,25 @@ bool Nest::isSmall() {
   return loads.size() + roots_.size() <= 2;
 }
 
-/// It computes quotients of full accuracy.
-bool Nest::hasQuotients() {
+/// Some element of a loop comes from such an operation.
+bool Nest::anyComputed(llvm::function_ref<bool(const Pass&, mlir::Operation*)> holds) {
   bool found = false;
   for (const Pass& pass : passes_) {
     Closure closure;
     for (auto& [value, map] : usesOf(pass))
       closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
         mlir::Operation* op = inner.getDefiningOp();
-        found |= llvm::isa_and_nonnull<arith::DivFOp>(op) && !op->hasAttr(ir::kNarrowAttr) && use.size() == pass.loops;
+        found |= op && use.size() == pass.loops && holds(pass, op);
         return !v_.place(inner);
       });
   }
   return found;
+}
+
+/// It computes quotients of full accuracy.
+bool Nest::hasQuotients() {
+  return anyComputed(
+      [](const Pass&, mlir::Operation* op) { return llvm::isa<arith::DivFOp>(op) && !op->hasAttr(ir::kNarrowAttr); });
 }
 
 /// Threads per core for rows of at most one access per thread.

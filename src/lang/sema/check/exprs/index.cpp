@@ -22,10 +22,13 @@ static bool sliceDim(BodyState& body, const syn::Expr* expr, const DimExpr* exte
 static bool mentionsMutable(const BodyState& body, const DimExpr& dim);
 static Expr* checkTensorIndex(BodyState& body, const syn::IndexExpr* expr, Expr* base);
 
-// Plain numbers are checked as i64 so that a negative one gets the error about indices, not about usize.
+// Plain numbers are checked as i64 so that a negative one gets the error about indices or extents, not about usize.
+static Expr* wholeNumber(BodyState& body, const syn::Expr* expr) {
+  return value(body, expr, isUntyped(body, expr) ? body.types.scalar(Scalar::I64) : nullptr);
+}
+
 Expr* index(BodyState& body, const syn::Expr* expr, const DimExpr* extent) {
-  Expr* position = value(body, expr, isUntyped(body, expr) ? body.types.scalar(Scalar::I64) : nullptr);
-  return asIndex(body, position, extent);
+  return asIndex(body, wholeNumber(body, expr), extent);
 }
 
 Expr* asIndex(BodyState& body, Expr* position, const DimExpr* extent) {
@@ -282,7 +285,7 @@ std::vector<Expr*> extents(BodyState& body, const syn::Expr* expr, bool allowSca
     return out;
   }
   for (const syn::Expr* elem : elems) {
-    Expr* extent = value(body, elem, isUntyped(body, elem) ? body.types.scalar(Scalar::I64) : nullptr);
+    Expr* extent = wholeNumber(body, elem);
     if (extent->kind == ExprKind::Int && extent->intValue < 0) {
       error(body, "E0332", elem->range, "an extent cannot be negative")
           .help("write the number of elements that is left: `x.reshape([M * N])`");

@@ -285,7 +285,7 @@ static Expr* matmul(BodyState& body, Expr* lhs, Expr* rhs, SourceRange range, So
     return errorExpr(body, range);
   const std::vector<DimExpr>&a = lhs->type->shape, &b = rhs->type->shape;
   const DimExpr inner = a.back(), other = b[b.size() - 2];
-  if (!agree(body, inner, other, opRange) && (inKernel(body) || dimEqual(body, inner, other) == DimEqual::No)) {
+  if (!mayAgree(body, inner, other, opRange)) {
     auto builder =
         error(body, "E0305", opRange,
               base::concat("the inner extents of `@` differ: `", text(body, inner), "` and `", text(body, other), "`"));

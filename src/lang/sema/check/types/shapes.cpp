@@ -27,8 +27,8 @@ bool sameShape(const BodyState& body, Type a, Type b) {
 }
 
 bool agree(BodyState& body, const DimExpr& a, const DimExpr& b, SourceRange range) {
-  if (!inKernel(body) || dimEqual(body, a, b) == DimEqual::Yes)
-    return dimEqual(body, a, b) == DimEqual::Yes;
+  if (const bool isSame = dimEqual(body, a, b) == DimEqual::Yes; isSame || !inKernel(body))
+    return isSame;
   const auto quotients = quotientsOfZero(DimExpr::sub(a, b));
   if (!quotients)
     return false;
@@ -47,17 +47,20 @@ void requireSigns(BodyState& body, Type tensor, SourceRange range) {
   for (const DimExpr& extent : tensor->shape)
     if (!extent.hasOpaque() && std::ranges::any_of(extent.terms(), [](const auto& term) { return term.second < 0; }))
       differences.push_back(&extent);
-  for (size_t i = 0; inKernel(body) && differences.size() > 1 && i < differences.size(); ++i)
-    addCheck(*body.function, {.kind = LaunchCheck::Kind::NotNegative, .expected = *differences[i], .range = range});
+  if (inKernel(body) && differences.size() > 1)
+    for (const DimExpr* difference : differences)
+      addCheck(*body.function, {.kind = LaunchCheck::Kind::NotNegative, .expected = *difference, .range = range});
+}
+
+bool mayAgree(BodyState& body, const DimExpr& a, const DimExpr& b, SourceRange range) {
+  return inKernel(body) ? agree(body, a, b, range) : dimEqual(body, a, b) != DimEqual::No;
 }
 
 bool shapesAgree(BodyState& body, Type a, Type b, SourceRange range) {
-  if (!inKernel(body) || sameShape(body, a, b))
-    return sameShape(body, a, b);
   if (a->rank() != b->rank())
     return false;
   for (uint32_t i = 0; i < a->rank(); ++i)
-    if (!agree(body, a->shape[i], b->shape[i], range))
+    if (!mayAgree(body, a->shape[i], b->shape[i], range))
       return false;
   return true;
 }
@@ -249,8 +252,7 @@ bool checkDims(BodyState& body, Type param, Type arg, const std::vector<std::opt
   if (param->isTensor() && arg->isTensor())
     for (uint32_t i = 0; i < param->rank() && i < arg->rank() && ok; ++i) {
       const DimExpr expected = param->shape[i].substitute(values);
-      if (agree(body, expected, arg->shape[i], argRange) ||
-          dimEqual(body, expected, arg->shape[i]) == DimEqual::Unknown)
+      if (mayAgree(body, expected, arg->shape[i], argRange))
         continue;
       ok = false;
       const std::string wanted = param->shape[i].text(callee.dimNames());

@@ -10,8 +10,9 @@ DimEqual dimEqual(const BodyState& body, const DimExpr& a, const DimExpr& b);
 bool agree(BodyState& body, const DimExpr& a, const DimExpr& b, SourceRange range);
 /// Of a tensor whose extents are multiplied: several may be differences less than 0, which count as 0 each, while their product does not.
 void requireSigns(BodyState& body, Type tensor, SourceRange range);
-bool shapesAgree(BodyState& body, Type a, Type b,
-                 SourceRange range);  ///< of equal rank; host code: not known to differ
+/// They agree; in host code they are not known to differ.
+bool mayAgree(BodyState& body, const DimExpr& a, const DimExpr& b, SourceRange range);
+bool shapesAgree(BodyState& body, Type a, Type b, SourceRange range);  ///< equal rank, and all extents may agree
 /// The value of an integer expression as an extent; opaque terms where it is not known.
 DimExpr dimOf(BodyState& body, const Expr* expr);
 /// The running host program can compute the extent from its variables.
