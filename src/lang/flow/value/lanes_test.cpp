@@ -50,6 +50,19 @@ private:
 
 constexpr std::array<int64_t, 3> kBlocks[] = {{64, 1, 1}, {32, 4, 1}, {16, 8, 1}, {8, 8, 4}, {48, 2, 1}, {128, 2, 1}};
 
+TEST(Lanes, KnowTheWarpsOfBlocksBeyond65536Threads) {
+  NodeTable nodes;
+  const ValueId local = nodes.position(PositionKind::ThreadLocalId), lane = nodes.position(PositionKind::LaneId);
+  const auto laneFrom = [&](__int128 first) {
+    const ValueId isBelow = nodes.op(Op::Lt, kBool, local, nodes.constant(kUsize, first));
+    return nodes.op(Op::Select, kUsize, isBelow, nodes.constant(kUsize, 0), lane);
+  };
+  Values values(nodes);
+  LaneValues lanes(values, {70016, 1, 1}, {[](ValueId) { return false; }});
+  EXPECT_FALSE(lanes.isSameInWarp(laneFrom(65536)));
+  EXPECT_TRUE(lanes.isSameInWarp(laneFrom(70016)));
+}
+
 TEST(Lanes, AreWhatEachThreadComputes) {
   std::mt19937 random(std::random_device{}());
   size_t same = 0, found = 0, numbers = 0;

@@ -11,7 +11,7 @@ namespace {
 
 using testing::kI8;
 using testing::kU8;
-constexpr MachineType kU16{16, false}, kI16{16, true}, kU32{32, false};
+constexpr MachineType kU16{16, false}, kI16{16, true}, kU32{32, false}, kI32{32, true}, kI64{64, true};
 
 /// Nodes, conditions of the one point and answers there.
 class ValuesTest : public ::testing::Test {
@@ -62,6 +62,30 @@ TEST_F(ValuesTest, PositionsGoUpToTheLastOne) {
   launch.gridDim[1] = number(5);
   EXPECT_TRUE(values().range(nodes.position(PositionKind::ThreadId, 0), kPoint).high == 31);
   EXPECT_TRUE(values().range(nodes.position(PositionKind::BlockId, 1), kPoint).high == 4);
+}
+
+TEST_F(ValuesTest, OnlyBlocksInConstantsHaveMoreThreadsThanProofsCountOn) {
+  const ValueId threads[] = {nodes.position(PositionKind::ThreadId, 0), nodes.position(PositionKind::ThreadId, 1),
+                             nodes.position(PositionKind::ThreadId, 2)};
+  launch.blockDim[0] = number(70000);
+  launch.blockDim[1] = nodes.extent(0);
+  EXPECT_TRUE(values().range(threads[0], kPoint).high == 69999);
+  EXPECT_TRUE(values().range(threads[1], kPoint).high == kMostThreadsOfBlock - 1) << "of an extent";
+  EXPECT_TRUE(values().range(threads[2], kPoint).high == kMostThreadsOfBlock - 1) << "of a launch";
+  EXPECT_EQ(less(threads[0], number(65536)), Truth::Unknown);
+  EXPECT_EQ(less(threads[1], number(65536)), Truth::Yes);
+  EXPECT_FALSE(values().form(nodes.convert(kU16, threads[0]), kPoint).isExact);
+  EXPECT_TRUE(values().form(nodes.convert(kU16, threads[1]), kPoint).isExact);
+}
+
+TEST_F(ValuesTest, BlocksOfAnAxisEndAtTheirLargestNumber) {
+  launch.gridDim[0] = nodes.extent(0);
+  launch.gridDim[1] = argument(kU8);
+  for (const auto& [axis, most] : {std::pair(0u, kMostBlocksOfAxis), std::pair(1u, __int128(255))}) {
+    const ValueId block = nodes.position(PositionKind::BlockId, axis);
+    EXPECT_TRUE(values().range(block, kPoint).high == most - 1) << axis;
+    EXPECT_EQ(less(block, nodes.position(PositionKind::GridDim, axis)), Truth::Yes);
+  }
 }
 
 TEST_F(ValuesTest, NeighboursDifferUnlessACastOrAWholeTurnMakesThemOne) {
@@ -165,6 +189,72 @@ TEST_F(ValuesTest, RowsTimesAnArgumentMayWrap) {
   EXPECT_EQ(differ(flat, add(flat, 1)), Truth::Yes);
 }
 
+TEST_F(ValuesTest, ProductsOfArgumentsThatMayBeNegativeAreNotBounded) {
+  const ValueId rows = argument(kI32), columns = argument(kI32), sizes[] = {nodes.extent(0), nodes.extent(1)};
+  launch.products.push_back({{rows, columns}, 1000});
+  launch.products.push_back({{sizes[0], sizes[1]}, 1000});
+  const ValueId product = op(Op::Mul, nodes.convert(kI64, rows), nodes.convert(kI64, columns));
+  EXPECT_EQ(less(product, number(1001, kI64)), Truth::Unknown) << "-100 times -100";
+  EXPECT_EQ(less(number(-1, kI64), product), Truth::Unknown);
+  EXPECT_FALSE(values().form(op(Op::Mul, rows, columns), kPoint).isExact);
+  EXPECT_EQ(less(op(Op::Mul, sizes[0], sizes[1]), number(1001)), Truth::Yes);
+  EXPECT_EQ(less(op(Op::Mul, sizes[0], sizes[0]), number(1001)), Truth::Unknown) << "one factor, twice";
+}
+
+TEST_F(ValuesTest, OneFactorThatMayBeNegativeIsEnough) {
+  const ValueId rows = argument(kI32), columns = argument(kI32);
+  launch.products.push_back({{rows, columns}, 1000});
+  where(compare(Op::Le, number(0, kI32), rows));
+  EXPECT_FALSE(values().form(op(Op::Mul, rows, columns), kPoint).isExact);
+  EXPECT_EQ(less(nodes.convert(kI64, op(Op::Mul, rows, columns)), number(1001, kI64)), Truth::Unknown);
+}
+
+TEST_F(ValuesTest, ProductsOfArgumentsAreBoundedWhereConditionsSaySo) {
+  const ValueId rows = argument(kI32), columns = argument(kI32), other = argument(kI8);
+  launch.products.push_back({{rows, columns}, 1000});
+  for (ValueId each : {rows, columns})
+    where(compare(Op::Le, number(0, kI32), each));
+  const ValueId product = op(Op::Mul, rows, columns);
+  EXPECT_TRUE(values().form(product, kPoint).isExact);
+  EXPECT_EQ(less(product, number(1001, kI32)), Truth::Yes);
+  EXPECT_EQ(less(product, number(1000, kI32)), Truth::Unknown);
+  // A factor more, of any sign, and parts of the factors.
+  const ValueId more = op(Op::Mul, product, nodes.convert(kI32, other));
+  EXPECT_TRUE(values().range(more, kPoint).low == -128000);
+  EXPECT_TRUE(values().range(more, kPoint).high == 127000);
+}
+
+TEST_F(ValuesTest, PartsOfSizesAreBoundedWithThem) {
+  const ValueId rows = nodes.extent(0), columns = nodes.extent(1), height = argument(kI32);
+  launch.products.push_back({{rows, columns}, 1000});
+  launch.products.push_back({{height, columns}, 1000});
+  const ValueId tiles = op(Op::CeilDiv, rows, number(64)), rest = op(Op::Rem, columns, argument(kUsize));
+  EXPECT_EQ(less(op(Op::Mul, tiles, rest), number(1001)), Truth::Yes);
+  const ValueId half = nodes.convert(kI64, op(Op::Div, height, number(2, kI32)));
+  EXPECT_EQ(less(op(Op::Mul, half, nodes.convert(kI64, columns)), number(1001, kI64)), Truth::Unknown)
+      << "of a number that may be negative";
+}
+
+TEST_F(ValuesTest, ExchangedBitsMakeAnotherNumberWhereOneIsSet) {
+  const ValueId i = argument(kU32), mask = argument(kU32), j = argument(kI8);
+  for (ValueId bits : {number(1, kU32), number(12, kU32)}) {
+    EXPECT_EQ(differ(op(Op::Xor, i, bits), i), Truth::Yes);
+    EXPECT_EQ(differ(i, op(Op::Xor, bits, i)), Truth::Yes);
+  }
+  EXPECT_EQ(differ(op(Op::Xor, i, mask), i), Truth::Unknown) << "no bit may be set";
+  EXPECT_EQ(differ(op(Op::Or, i, number(1, kU32)), i), Truth::Unknown);
+  EXPECT_EQ(differ(op(Op::Xor, i, number(1, kU32)), add(i, 1)), Truth::Unknown);
+  EXPECT_EQ(differ(op(Op::Xor, j, number(-128, kI8)), j), Truth::Yes);
+  EXPECT_EQ(differ(nodes.convert(kU8, op(Op::Xor, i, number(256, kU32))), nodes.convert(kU8, i)), Truth::Unknown);
+}
+
+TEST_F(ValuesTest, ExchangedBitsOfAMaskThatIsNotZero) {
+  const ValueId i = argument(kU32), mask = argument(kU32);
+  where(compare(Op::Lt, number(0, kU32), mask));
+  EXPECT_EQ(differ(op(Op::Xor, mask, i), i), Truth::Yes);
+  EXPECT_EQ(differ(op(Op::Xor, mask, i), mask), Truth::Unknown);
+}
+
 TEST_F(ValuesTest, ThreadsStayInsideTheirGrid) {
   const ValueId global = nodes.position(PositionKind::ThreadGlobalId),
                 local = nodes.position(PositionKind::ThreadLocalId);
@@ -189,7 +279,6 @@ TEST_F(ValuesTest, AQuotientAndARemainderMakeANumber) {
 }
 
 TEST_F(ValuesTest, QuotientsOfNegativeNumbersSayNothingOfThem) {
-  constexpr MachineType kI32{32, true};
   const ValueId z = argument(kI32);
   where(compare(Op::Eq, op(Op::Div, z, number(32, kI32)), number(0, kI32)));
   EXPECT_EQ(less(number(-1, kI32), z), Truth::Unknown);
@@ -208,7 +297,6 @@ TEST_F(ValuesTest, CountersStayInTheirRange) {
 }
 
 TEST_F(ValuesTest, CountersThatFallStayInTheirRange) {
-  constexpr MachineType kI32{32, true};
   const ValueId n = argument(kI32), step = argument(kI32);
   const ValueId k = counter(number(100, kI32), number(-1, kI32), -1), j = counter(n, number(0, kI32), -3);
   EXPECT_EQ(less(k, number(101, kI32)), Truth::Yes);
