@@ -219,32 +219,11 @@ private:
           taken.push_back({phi, *holds});
       }
       std::erase_if(content.under, [&](const Guard& guard) {
-        return (isAgain && changesIn(guard.value, block.loop)) ||
+        return (isAgain && graph_.changesIn(guard.value, block.loop)) ||
                std::find(block.phis.begin(), block.phis.end(), guard.value) != block.phis.end();
       });
       for (const Guard& guard : taken)
         content.remember(guard);
-    }
-  }
-
-  /// The value may be another one in the loop's next iteration.
-  bool changesIn(ValueId value, LoopId loop) const {
-    const Node& node = graph_.values[value];
-    switch (node.kind) {
-    case NodeKind::Phi: return graph_.isInside(graph_.values.phiBlock(graph_.values.resolved(value)), loop);
-    case NodeKind::Load:
-    case NodeKind::Ticket:
-    case NodeKind::Unknown: {
-      const StepId step = graph_.definition(value);
-      return step == kNoStep || graph_.isInside(graph_.blockOf(step), loop);
-    }
-    case NodeKind::Convert: return changesIn(graph_.values.operand(value, 0), loop);
-    case NodeKind::Op:
-      for (size_t i = 0; i < operandCount(node.op); ++i)
-        if (changesIn(graph_.values.operand(value, i), loop))
-          return true;
-      return false;
-    default: return false;
     }
   }
 

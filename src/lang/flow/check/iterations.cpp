@@ -116,28 +116,8 @@ private:
   bool isFixed(const std::optional<Polynomial>& polynomial, LoopId loop) const {
     return polynomial && std::none_of(polynomial->terms().begin(), polynomial->terms().end(), [&](const auto& term) {
              return std::any_of(term.first.begin(), term.first.end(),
-                                [&](ValueId leaf) { return changesIn(leaf, loop); });
+                                [&](ValueId leaf) { return graph_.changesIn(leaf, loop); });
            });
-  }
-
-  bool changesIn(ValueId value, LoopId loop) const {
-    const Node& node = nodes_[value];
-    switch (node.kind) {
-    case NodeKind::Phi: return graph_.isInside(nodes_.phiBlock(nodes_.resolved(value)), loop);
-    case NodeKind::Load:
-    case NodeKind::Ticket:
-    case NodeKind::Unknown: {
-      const StepId step = graph_.definition(value);
-      return step == kNoStep || graph_.isInside(graph_.blockOf(step), loop);
-    }
-    case NodeKind::Convert: return changesIn(nodes_.operand(value, 0), loop);
-    case NodeKind::Op:
-      for (size_t i = 0; i < operandCount(node.op); ++i)
-        if (changesIn(nodes_.operand(value, i), loop))
-          return true;
-      return false;
-    default: return false;
-    }
   }
 
   void findTrips(LoopId id) {

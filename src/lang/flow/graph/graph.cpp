@@ -46,6 +46,20 @@ bool Graph::isInside(LoopId loop, LoopId outer) const {
   return loop == outer;
 }
 
+bool Graph::changesIn(ValueId value, LoopId loop) const {
+  const Node& node = values[value];
+  if (node.kind == NodeKind::Phi)
+    return isInside(values.phiBlock(values.resolved(value)), loop);
+  if (node.kind == NodeKind::Convert)
+    return changesIn(values.operand(value, 0), loop);
+  for (size_t i = 0; node.kind == NodeKind::Op && i < operandCount(node.op); ++i)
+    if (changesIn(values.operand(value, i), loop))
+      return true;
+  const StepId step = definition(value);
+  const bool isMade = node.kind == NodeKind::Load || node.kind == NodeKind::Ticket || node.kind == NodeKind::Unknown;
+  return isMade && (step == kNoStep || isInside(blockOf(step), loop));
+}
+
 std::string Graph::describe(LocalId local) const {
   const Local& root = (*this)[local];
   if (!root.variable || root.variable->name.empty())

@@ -347,6 +347,8 @@ public:
   StepId definition(ValueId value) const;
   bool isInside(LoopId loop, LoopId outer) const;
   bool isInside(BlockId block, LoopId loop) const { return isInside((*this)[block].loop, loop); }
+  /// The value may be another one in the loop's next iteration.
+  bool changesIn(ValueId value, LoopId loop) const;
   /// "`p.pixels`", or "this value".
   std::string describe(PlaceId place) const;
   std::string describe(LocalId local) const;

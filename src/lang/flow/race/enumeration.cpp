@@ -131,7 +131,9 @@ private:
       // Which side a condition speaks of is told by its leaves; one of both sides is left out.
       const bool ofFirst = mentions(leaves, true), ofSecond = mentions(leaves, false);
       if (ofFirst && ofSecond) {
-        both_.push_back({assignment_.slotOf(condition.value), condition.holds});
+        // Of positions alone: other leaves have gone through all their numbers when it is asked.
+        if (std::all_of(leaves.begin(), leaves.end(), [&](ValueId leaf) { return isAxis(leaf); }))
+          both_.push_back({assignment_.slotOf(condition.value), condition.holds});
       } else {
         (ofSecond ? secondConditions_ : firstConditions_)
             .push_back({assignment_.slotOf(condition.value), condition.holds});

@@ -6,6 +6,20 @@
 namespace vortex::lang::flow {
 
 /// What shares no value with the subscripts and positions, nor with what does, only makes proofs longer and equal questions look different.
+/// The bool that a condition compares with something else, `(x[i] > x[j]) == ascending`: where nothing else asks for it, the condition holds at will.
+static ValueId comparedBool(const Pair& pair, const NodeTable& nodes, ValueId condition) {
+  const Node& node = nodes[condition];
+  for (size_t i = 0; node.kind == NodeKind::Op && (node.op == Op::Eq || node.op == Op::Xor) && i < 2; ++i) {
+    const ValueId leaf = nodes.operand(condition, i);
+    std::vector<ValueId> others;
+    pair.leavesOf(nodes.operand(condition, 1 - i), others);
+    const bool isLeaf = nodes[leaf].kind != NodeKind::Op && nodes[leaf].kind != NodeKind::Convert;
+    if (isLeaf && nodes.type(leaf) == kBool && std::find(others.begin(), others.end(), leaf) == others.end())
+      return leaf;
+  }
+  return kNoValue;
+}
+
 void Pair::dropUnrelated() {
   std::set<ValueId> related;
   std::vector<ValueId> leaves;
@@ -16,8 +30,16 @@ void Pair::dropUnrelated() {
       leavesOf(value, leaves);
   related.insert(leaves.begin(), leaves.end());
   std::vector<std::vector<ValueId>> groups;
-  for (const Condition& condition : conditions_)
+  std::map<ValueId, size_t> uses;
+  for (const Condition& condition : conditions_) {
     leavesOf(condition.value, groups.emplace_back());
+    for (ValueId leaf : groups.back())
+      ++uses[leaf];
+  }
+  for (size_t i = 0; i < conditions_.size(); ++i)
+    if (const ValueId free = comparedBool(*this, view_.nodes, conditions_[i].value);
+        uses[free] == 1 && !related.contains(free))
+      groups[i].clear();
   for (const auto& [leaf, polynomial] : definitions_) {
     groups.push_back({leaf});
     for (const auto& [monomial, coefficient] : polynomial.terms())
