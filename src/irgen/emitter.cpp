@@ -7,7 +7,7 @@ using lang::ExprKind;
 using mlir::Location;
 using mlir::Value;
 
-static mlir::arith::FastMathFlags fastMath(const lang::KernelSpec& spec) {
+mlir::arith::FastMathFlags fastMath(const lang::KernelSpec& spec) {
   if (spec.strict)
     return mlir::arith::FastMathFlags::none;
   return spec.fastMath ? mlir::arith::FastMathFlags::fast : mlir::arith::FastMathFlags::contract;

@@ -41,6 +41,8 @@ struct KernelContext {
   /// Named results of whole-tensor kernels that are only used whole: tiles, stored when returned.
   VariableSet tileResults = {};
   bool forChecks = false;  ///< Options::forChecks
+  /// The functions that stay functions; those of which nobody needs the code are dropped in the end.
+  std::map<const lang::Function*, mlir::func::FuncOp> functions = {};
   bool padsTiles = false;  ///< slices may reach over an edge: their elements there are zeros that nobody wrote
   bool failed = false;     ///< an error was emitted
 
@@ -51,6 +53,8 @@ struct KernelContext {
     return hasOwnBlock ? lang::Guard::Proven : lang::Guard::Guarded;
   }
 };
+
+mlir::arith::FastMathFlags fastMath(const lang::KernelSpec& spec);
 
 /// What a print or assert says: a `{}` in the format for each value.
 struct ShownValues {
@@ -79,8 +83,12 @@ class Emitter {
 public:
   /// Generates into the empty body of `kernel`, whose arguments are the entry's.
   Emitter(KernelContext& context, ir::KernelOp kernel);
+  /// … of a function that stays one, which each thread runs for itself.
+  Emitter(KernelContext& context, mlir::func::FuncOp function);
   /// All of these statements, then vx.return.
   void emitKernel(llvm::ArrayRef<const lang::Expr*> statements);
+  /// Its code. `context.function` is the function.
+  void emitFunction(mlir::func::FuncOp function);
   /// Second phase of a `reduce` result: folds the partial values in a fixed tree.
   void emitReduction(ir::Combine kind, const lang::Function* function, uint32_t partials, uint32_t result);
 
@@ -304,6 +312,9 @@ private:
   void returnElement(Location loc, const Flat& element, const Expr& value, uint32_t result);
   Value linearBlockId(Location loc);
   Value callFunction(Location loc, const lang::Function& function, llvm::ArrayRef<Value> args);
+  // functions.cpp: that stay functions
+  void emitCall(const Expr& expr, const Variable* into);
+
   Value argument(uint32_t index) { return kernel_.getBody().getArgument(index); }
 
   Location loc(const Expr& expr) const { return context_.locations(expr.range); }

@@ -2,6 +2,7 @@
 #include "irgen/irgen.h"
 
 #include "irgen/emitter.h"
+#include "irgen/functions.h"
 #include "irgen/launch_shape.h"
 #include "irgen/prune.h"
 #include "lang/flow/graph/views.h"
@@ -101,13 +102,17 @@ public:
     bool reduces = kernel_.kernel->reduce != ReduceKind::None && context_.hasThreads;
     if (reduces)
       addPartials();
+    if (context_.hasThreads)
+      declareFunctions();
     emitPhases();
     if (reduces)
       emitReduction();
+    emitFunctions();
     createEntry(entry_, *module_, launchConstraints(entry_, options_, *shape_), locations_);
     if (context_.failed)
       return {};
     prune(*module_);
+    eraseUncalled(*module_);
     keepEmptyKernels();
     // A combination that no rule above refuses but the dialect does: its verifier has said where.
     if (mlir::failed(mlir::verify(*module_)))
@@ -267,6 +272,24 @@ private:
         ir::ViewType::get(types_.context(), {1}, mlir::IntegerType::get(types_.context(), 32), ir::Space::Global, {});
     context_.gridBarrier = entry_.addTemporary("grid barrier", type, {entry_.constant(1)});
     entry_.argument(*context_.gridBarrier).zero = true;
+  }
+
+  void declareFunctions() {
+    for (const auto& kept : kernel_.kept)
+      context_.functions[kept.get()] = declareFunction(*kept, *module_, types_, locations_(kept->nameRange));
+  }
+
+  /// Those that stay functions, which whole-tensor code has none of. Their extents are no dimensions of the kernel.
+  void emitFunctions() {
+    const TypeMap types(types_.context(), {});
+    for (auto [kept, function] : context_.functions) {
+      KernelContext context{*kept, types, entry_, locations_, facts_, roots_};
+      context.hasThreads = true;
+      context.forChecks = context_.forChecks;
+      context.functions = context_.functions;
+      Emitter(context, function).emitFunction(function);
+      context_.failed |= context.failed;
+    }
   }
 
   void emitPhases() {

@@ -451,6 +451,8 @@ void Emitter::emitInline(const Expr& expr, const Variable* into) {
   const Variable* value = into ? flags.value : nullptr;
   for (const Expr* parameter : llvm::ArrayRef(expr.args).drop_back())
     evaluate(*parameter, nullptr);
+  if (expr.function && context_.functions.contains(expr.function))
+    return emitCall(expr, into);
   const Expr& body = *expr.args.back();
   if (!flags.returned)
     return evaluate(body, into);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "lang/sema/expr_parts.h"
 
@@ -91,6 +92,40 @@ private:
   const Roots& roots_;
 };
 
+/// The code of a function that stays one: each thread runs it, from calls of which the least that is known holds.
+void setPerThread(Expr& expr) {
+  expr.uniformity = lang::Uniformity::PerThread;
+  expr.reach = lang::Reach::Near;
+  for (Expr* arg : expr.args)
+    if (arg)
+      setPerThread(*arg);
+}
+
+void joinReach(const Expr& call, Expr& kept) {
+  VORTEX_CHECK(call.kind == kept.kind && call.args.size() == kept.args.size(), "a call differs from its function");
+  kept.reach = std::min(kept.reach, call.reach);
+  for (size_t i = 0; i < call.args.size(); ++i)
+    if (call.args[i])
+      joinReach(*call.args[i], *kept.args[i]);
+}
+
+void settleCalls(const Expr& expr) {
+  if (expr.kind == ExprKind::Inline && expr.function && expr.function->staysFunction)
+    joinReach(*expr.args.back(), *expr.function->body->args.back());
+  for (const Expr* arg : expr.args)
+    if (arg)
+      settleCalls(*arg);
+}
+
+void settleKept(Function& kernel) {
+  for (const auto& kept : kernel.kept) {
+    setPerThread(*kept->body);
+    for (const auto& variable : kept->variables)
+      variable->uniformity = lang::Uniformity::PerThread;
+  }
+  settleCalls(*kernel.body);
+}
+
 std::string textOf(const Variable& tensor, const std::vector<const Variable*>& before) {
   std::vector<std::string> names;
   for (const Variable* other : before)
@@ -102,6 +137,7 @@ std::string textOf(const Variable& tensor, const std::vector<const Variable*>& b
 
 void annotate(Function& kernel, const Findings& findings, const Roots& roots) {
   Annotation(findings, roots).visit(*kernel.body);
+  settleKept(kernel);
   for (const auto& variable : kernel.variables)
     variable->uniformity = uniformityOf(findings.levels.of(variable.get()));
   for (const auto& [let, tensors] : findings.reuse)

@@ -140,6 +140,7 @@ struct Function {
   bool isKernel = false;
   bool inKernel = false;  ///< a kernel, or an instance of a `fn` for calls from kernels
   bool isTest = false, isBench = false;
+  bool staysFunction = false;   ///< `@noinline`
   std::string chosenArguments;  ///< "checked with B = 256": nothing but the check has made this instance
   source::SourceRange range, nameRange;
   std::vector<Variable*> params;
@@ -152,6 +153,10 @@ struct Function {
   std::vector<std::unique_ptr<Variable>> variables;  ///< all, parameters first
   Expr* body = nullptr;
   std::optional<KernelSpec> kernel;
+  /// Of kernels: the functions that stay functions, as code generation emits them. What is known of a call is known of its Inline, whose
+  /// `function` is one of these. Their bodies are an Inline that takes the returns; `source` is the function as written.
+  std::vector<std::unique_ptr<Function>> kept;
+  const Function* source = nullptr;
   std::vector<GenericArgument> genericArguments;  ///< of kernels
   std::vector<ExampleArgument> examples;          ///< of a generic kernel that nothing uses
   std::vector<BuildNote> notes;                   ///< of kernels, those of each kind in source order

@@ -168,6 +168,9 @@ Result<void> lowerPhases(ModuleState& state, mlir::ModuleOp module, SpecialPhase
   artifact::Kernel& kernel = state.kernel;
   kernel.name = entry.getSymName().str();
   describeInterface(entry, kernel);
+  // They compute with numbers alone, in operations that vxt has as they are.
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    state.module.push_back(function.clone());
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
     artifact::Phase described = describePhase(phase, kernel);
     if (!special(state, phase, described))

@@ -9,6 +9,7 @@
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/IR/Module.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/Dialect/SCF/IR/SCF.h>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ private:
   bool writeWideBits(mlir::Operation* op);
   void writeElementwise(mlir::Operation* op);
   void writeLanes(mlir::Operation* op, llvm::Function& function);
+  void writeCall(mlir::func::CallOp call);
+  std::string writeFunction(mlir::func::FuncOp function);
   void writeFor(mlir::scf::ForOp op);
   void writeIf(mlir::scf::IfOp op);
   void writeWhile(mlir::scf::WhileOp op);
@@ -97,6 +100,7 @@ private:
   MetalScalars scalars_;
   llvm::DenseMap<mlir::Value, Texts> values_;
   llvm::DenseMap<mlir::Value, llvm::Constant*> constants_;  ///< of scalars
+  llvm::DenseMap<mlir::Operation*, std::string> called_;    ///< names of functions in the file
   std::string body_;
   unsigned depth_ = 1, names_ = 0;
   bool usesReport_ = false, usesShared_ = false;

@@ -152,6 +152,7 @@ void KernelWriter::writeOp(mlir::Operation* op) {
   if (isElementwise(op))
     return writeElementwise(op);
   llvm::TypeSwitch<mlir::Operation*>(op)
+      .Case([&](mlir::func::CallOp call) { writeCall(call); })
       .Case([&](scf::ForOp loop) { writeFor(loop); })
       .Case([&](scf::IfOp branch) { writeIf(branch); })
       .Case([&](scf::WhileOp loop) { writeWhile(loop); })
@@ -317,6 +318,47 @@ void KernelWriter::writeWhile(scf::WhileOp op) {
     assign(arguments, op.getYieldOp().getOperands());
   });
   line("}");
+}
+
+/// The name of a function that returns the first result and takes places for the others.
+std::string KernelWriter::writeFunction(mlir::func::FuncOp function) {
+  KernelWriter inner(nullptr, functions_);
+  llvm::SmallVector<std::string> parameters;
+  mlir::Block& body = function.getBody().front();
+  for (mlir::BlockArgument argument : body.getArguments()) {
+    inner.set(argument, concat("a", argument.getArgNumber()));
+    parameters.push_back(concat(typeOf(argument.getType()), " a", argument.getArgNumber()));
+  }
+  inner.writeBlock(body);
+  mlir::ValueRange results = body.getTerminator()->getOperands();
+  for (auto [i, result] : llvm::enumerate(results.drop_front())) {
+    parameters.push_back(concat("thread ", typeOf(result.getType()), "& r", i));
+    inner.line(concat("r", i, " = ", inner.text(result), ";"));
+  }
+  inner.line(concat("return ", inner.text(results.front()), ";"));
+  if (error.empty())
+    error = inner.error;
+  usesWideBits |= inner.usesWideBits;
+  return functions_.name(function.getSymName().str(), typeOf(results.front().getType()),
+                         concat("(", llvm::join(parameters, ", "), ") {\n", inner.body_, "}\n"));
+}
+
+void KernelWriter::writeCall(mlir::func::CallOp call) {
+  if (call.getNumResults() == 0)
+    return;
+  auto function = mlir::SymbolTable::lookupNearestSymbolFrom<mlir::func::FuncOp>(call, call.getCalleeAttr());
+  std::string& name = called_[function];
+  if (name.empty())
+    name = writeFunction(function);
+  llvm::SmallVector<std::string> arguments;
+  for (mlir::Value operand : call.getOperands())
+    arguments.push_back(text(operand));
+  for (mlir::Value result : call.getResults().drop_front()) {
+    set(result, declareAll(result.getType()));
+    arguments.push_back(text(result));
+  }
+  set(call.getResult(0),
+      declare(typeOf(call.getResult(0).getType()), concat(name, "(", llvm::join(arguments, ", "), ")")));
 }
 
 //===-- kernels -----------------------------------------------------------------------------------------------===//

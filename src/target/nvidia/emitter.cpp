@@ -169,6 +169,7 @@ void Emitter::emitOp(mlir::Operation* op) {
         emitId(op, axis(id.getAxis(), in::nvvm_read_ptx_sreg_nctaid_x, in::nvvm_read_ptx_sreg_nctaid_y,
                         in::nvvm_read_ptx_sreg_nctaid_z));
       })
+      .Case([&](mlir::func::CallOp call) { emitCall(call); })
       .Case([&](vxt::AssertOp check) { emitAssert(check); })
       .Case([&](vxt::PrintOp print) { emitPrint(print); })
       .Case<vxt::SharedOp, vxt::LocalOp, vxt::OffsetOp, vxt::AddressOp, vxt::LoadOp, vxt::StoreOp, vxt::AsyncCopyOp,
@@ -177,6 +178,42 @@ void Emitter::emitOp(mlir::Operation* op) {
         if (!emitAtomic(op) && !emitWarp(op) && !emitVector(op) && !emitHopper(op))
           fail(op);
       });
+}
+
+llvm::Function* Emitter::functionOf(ModuleState& state, mlir::func::CallOp call) {
+  const std::string name = "vx_function_" + call.getCallee().str();
+  if (llvm::Function* known = state.module.getFunction(name))
+    return known;
+  auto written = mlir::SymbolTable::lookupNearestSymbolFrom<mlir::func::FuncOp>(call, call.getCalleeAttr());
+  Emitter emitter(state, nullptr);
+  llvm::SmallVector<llvm::Type*> arguments, results;
+  for (mlir::Type each : written.getArgumentTypes())
+    arguments.push_back(emitter.type(each));
+  for (mlir::Type each : written.getResultTypes())
+    results.push_back(emitter.type(each));
+  llvm::IRBuilder<>& ir = emitter.ir_;
+  llvm::Type* result = results.empty() ? ir.getVoidTy() : llvm::StructType::get(ir.getContext(), results);
+  auto* function = llvm::Function::Create(llvm::FunctionType::get(result, arguments, false),
+                                          llvm::GlobalValue::InternalLinkage, name, state.module);
+  function->addFnAttr(llvm::Attribute::NoInline);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  ir.SetInsertPoint(llvm::BasicBlock::Create(ir.getContext(), "entry", function));
+  mlir::Block& body = written.getBody().front();
+  for (auto [argument, value] : llvm::zip(body.getArguments(), function->args()))
+    emitter.set(argument, &value);
+  emitter.emitBlock(body);
+  Values values = emitter.all(body.getTerminator()->getOperands());
+  if (values.empty())
+    ir.CreateRetVoid();
+  else
+    ir.CreateAggregateRet(values.data(), static_cast<unsigned>(values.size()));
+  return function;
+}
+
+void Emitter::emitCall(mlir::func::CallOp op) {
+  Value* call = ir_.CreateCall(functionOf(state_, op), all(op.getOperands()));
+  for (auto [i, result] : llvm::enumerate(op.getResults()))
+    set(result, ir_.CreateExtractValue(call, static_cast<unsigned>(i)));
 }
 
 /// Special registers hold 32 bits; their ranges let address arithmetic stay narrow.

@@ -12,6 +12,7 @@
 #include <llvm/ADT/Twine.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
 
 namespace vortex::target::nvidia {
 
@@ -33,6 +34,8 @@ class Emitter {
 public:
   Emitter(ModuleState& state, vxt::KernelOp kernel);
   void run();
+  /// A device function that stays one, emitted at its first call.
+  static llvm::Function* functionOf(ModuleState& state, mlir::func::CallOp call);
 
 private:
   // emitter.cpp
@@ -45,6 +48,7 @@ private:
   void emitFor(mlir::scf::ForOp op);
   void emitIf(mlir::scf::IfOp op);
   void emitWhile(mlir::scf::WhileOp op);
+  void emitCall(mlir::func::CallOp op);
   void emitId(mlir::Operation* op, llvm::Intrinsic::ID intrinsic);
   void fail(mlir::Operation* op);
   Value* value(mlir::Value vxtValue);

@@ -1,8 +1,10 @@
 #include "lang/sema/kernel/inline_calls.h"
 
+#include "lang/sema/children.h"
 #include "lang/sema/element.h"
 
 #include "base/check.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <set>
@@ -65,10 +67,25 @@ Type tensorAt(Type type, const std::vector<uint32_t>& fieldPath) {
 
 bool isHostOnly(Builtin builtin) { return builtin >= Builtin::AssertClose && builtin != Builtin::Len; }
 
+/// Scalars, and what is made of them alone.
+bool isPlainValue(Type type) {
+  switch (type->kind) {
+  case TypeKind::Unit:
+  case TypeKind::Never:
+  case TypeKind::Scalar:
+  case TypeKind::Enum: return true;
+  case TypeKind::Array: return isPlainValue(type->elem);
+  case TypeKind::Tuple:
+  case TypeKind::Struct: return std::all_of(type->elems.begin(), type->elems.end(), isPlainValue);
+  default: return false;
+  }
+}
+
 class Inliner {
 public:
-  Inliner(Program& program, Function& kernel, diag::DiagnosticSink& sink)
-      : program_(program), kernel_(kernel), sink_(sink) {}
+  /// `root`: the kernel that keeps the functions that stay functions.
+  Inliner(Program& program, Function& kernel, Function& root, diag::DiagnosticSink& sink)
+      : program_(program), kernel_(kernel), root_(root), sink_(sink) {}
 
   bool run() {
     active_.push_back(&kernel_);
@@ -259,6 +276,67 @@ private:
     active_.push_back(callee);
     visit(body);
     active_.pop_back();
+    if (ok_ && callee->staysFunction)
+      call->function = keep(*callee);
+  }
+
+  /// The function once for the whole kernel, with extents of its own.
+  Function* keep(Function& callee) {
+    const auto known = std::find_if(root_.kept.begin(), root_.kept.end(),
+                                    [&](const auto& function) { return function->source == &callee; });
+    if (known != root_.kept.end())
+      return known->get();
+    Function& kept = *root_.kept.emplace_back(std::make_unique<Function>());
+    kept.name = callee.name;
+    kept.nameRange = callee.nameRange;
+    kept.resultType = callee.resultType;
+    kept.dims = callee.dims;
+    kept.kernel = root_.kernel;
+    kept.staysFunction = true;
+    kept.source = &callee;
+    CloneMap map{program_, kept, {}, {}};
+    for (DimVarId dim = 0; dim < callee.dims.size(); ++dim) {
+      const auto& constant = callee.dims[dim].constant;
+      map.dims.push_back(constant ? DimExpr::constant(*constant) : DimExpr::variable(dim));
+    }
+    for (const Variable* param : callee.params)
+      kept.params.push_back(cloneVariable(*param, map));
+    kept.body = program_.newExpr(ExprKind::Inline, callee.resultType, callee.body->range);
+    kept.body->text = callee.name;
+    kept.body->args = {cloneExpr(*callee.body, map)};
+    ok_ = hasPlainSignature(kept) && Inliner(program_, kept, root_, sink_).run() && hasPlainCode(kept, *kept.body);
+    callee.staysFunction = ok_;  // said once, not for every kernel
+    return &kept;
+  }
+
+  bool refuse(const Function& kept, source::SourceRange at, std::string what) {
+    sink_.error("E0479", at, "`" + kept.name + "` cannot stay a function")
+        .primary(std::move(what))
+        .label(kept.nameRange, "`" + kept.name + "` is `@noinline`");
+    return false;
+  }
+
+  bool hasPlainSignature(const Function& kept) {
+    const auto names = kept.dimNames();
+    for (const Variable* param : kept.params)
+      if (!isPlainValue(param->type->kind == TypeKind::Ref ? param->type->elem : param->type))
+        return refuse(kept, param->range, "takes `" + text(param->type, names) + "`, not a value of numbers");
+    if (!isPlainValue(kept.resultType))
+      return refuse(kept, kept.nameRange, "returns `" + text(kept.resultType, names) + "`, not a value of numbers");
+    return true;
+  }
+
+  bool hasPlainCode(const Function& kept, const Expr& expr) {
+    if (expr.kind == ExprKind::Builtin && !isElementwise(expr.builtin))
+      return refuse(kept, expr.range, base::concat("`", spelling(expr.builtin), "` in it"));
+    for (Type type : {expr.type, expr.variable ? expr.variable->type : nullptr})
+      if (type && stripRef(type)->isTensor())
+        return refuse(kept, expr.range, "a tensor in it");
+    if (expr.kind == ExprKind::DimValue && !expr.dim.asConstant())
+      return refuse(kept, expr.range, "an extent in it");
+    bool isPlain = true;
+    forEachChild(expr, [&](const Expr& child) { isPlain = isPlain && hasPlainCode(kept, child); });
+    return isPlain;
   }
 
   /// What the callee's shapes need, of the extents that this call gives.
@@ -313,6 +391,7 @@ private:
 
   Program& program_;
   Function& kernel_;
+  Function& root_;
   diag::DiagnosticSink& sink_;
   std::vector<const Function*> active_;
   std::map<const Variable*, KnownClosure> closures_;
@@ -323,7 +402,7 @@ private:
 }  // namespace
 
 bool inlineCalls(Program& program, Function& kernel, diag::DiagnosticSink& sink) {
-  return Inliner(program, kernel, sink).run();
+  return Inliner(program, kernel, kernel, sink).run();
 }
 
 }  // namespace vortex::lang

@@ -1,4 +1,5 @@
 #include "target/cpu/emit/emitter.h"
+#include "target/cpu/emit/functions.h"
 
 #include "analysis/shared_lifetimes.h"
 #include "base/check.h"
@@ -178,6 +179,13 @@ void Emitter::emitOp(mlir::Operation* op) {
         tiles->flushReads(nullptr);
         if (barrier.getGrid())  // regions already run to completion one after another
           emitMeeting();
+      })
+      .Case([&](mlir::func::CallOp call) {
+        Values arguments;
+        for (mlir::Value operand : op->getOperands())
+          arguments.push_back(scalar(operand));
+        for (auto [result, value] : llvm::zip(op->getResults(), emitCall(ir, functionOf(state, call), arguments)))
+          setScalar(result, value);
       })
       .Case<ir::AssertOp, ir::PrintOp>([&](auto) { emitDebug(op); })
       .Default([&](mlir::Operation* other) { fail(other, "this operation"); });

@@ -290,6 +290,7 @@ void RegionEmitter::emitOp(mlir::Operation* op) {
       .Case([&](ir::SubviewOp subview) { emitSubview(subview); })
       .Case([&](ir::AllocOp alloc) { emitAlloc(alloc); })
       .Case([&](ir::DimOp dim) { set(dim.getResult(), view(dim.getView()).extents[dim.getDim()]); })
+      .Case([&](mlir::func::CallOp call) { emitCall(call); })
       .Case([&](ir::WarpReduceOp warp) { emitWarpReduce(warp); })
       .Case([&](ir::WarpVoteOp warp) { emitWarpVote(warp); })
       .Case([&](ir::WarpShuffleOp warp) { emitWarpShuffle(warp); })

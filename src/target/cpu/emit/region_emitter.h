@@ -10,6 +10,7 @@
 #include "target/cpu/emit/region_sweep.h"
 
 #include <llvm/ADT/DenseSet.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
 
 namespace vortex::target::cpu::emit {
 
@@ -99,6 +100,9 @@ private:
   llvm::Value* slotOfWarp(llvm::AllocaInst* slot);
   void keep(llvm::AllocaInst* slot, llvm::Value* packed);
   llvm::Value* kept(llvm::AllocaInst* slot);
+
+  // region_calls.cpp
+  void emitCall(mlir::func::CallOp op);
 
   // region_control.cpp
   void emitIf(mlir::scf::IfOp op);

@@ -25,6 +25,7 @@ constexpr AttributeRow kAttributes[] = {
     {"bench", kKernel | kFunction, true},
     {"strict", kKernel | kFunction, true},
     {"fastmath", kKernel | kFunction, true},
+    {"noinline", kFunction, true},
     {"unchecked", kKernel | kStatement, true},
     {"reduce", kKernel, true},
     {"precision", kKernel, true},  // permits, never requires
@@ -192,6 +193,8 @@ void functionAttributes(BodyState& body, const syn::FunctionItem* item) {
       body.function->isTest = true;
     else if (name == "bench")
       body.function->isBench = true;
+    else if (name == "noinline")
+      body.function->staysFunction = true;
     else if (name == "unchecked")
       uncheckedAttribute(body, attribute, false);
     else if (name == "verify_no_bank_conflicts" && body.function->kernel)
