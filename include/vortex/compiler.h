@@ -126,7 +126,8 @@ struct InterpretOptions {
   std::function<void(std::string_view)> print{};
   std::optional<std::array<int64_t, 3>> grid{};  ///< numbers of blocks, for kernels that are given them
   std::function<void(const Fault&)>
-      stopped{};  ///< told where the run ended before the kernel did; interpret() returns the error
+      stopped{};                    ///< told where the run ended before the kernel did; interpret() returns the error
+  std::function<void()> started{};  ///< called when the kernel is built: errors from here on are of the launch
 };
 
 /// A result that interpret() allocated, row-major; a number has no extents. A tensor of structs is one result for each scalar in them.
@@ -154,6 +155,8 @@ public:
   const std::vector<Diagnostic>&
   remarks() const;  ///< notes without ids: what of a trace was rewritten, what was not and why
   std::vector<KernelInfo> kernels() const;
+  /// Names of the dimensions that its kernels have, those of CompileOptions::dims among them: others that are given there fix nothing.
+  std::vector<std::string> dimensions() const;
   /// Name and text of all that was read: the program's own file first, then its imports and theirs.
   std::vector<std::pair<std::string, std::string>> files() const;
 

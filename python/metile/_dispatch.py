@@ -35,7 +35,18 @@ def interprets() -> bool:
     return os.environ.get("METILE_INTERPRET") == "1" or os.environ.get("METILE_CHECK") == "1"
 
 
-class Dispatcher:
+class Repeated:
+    """What is run by a call without arguments."""
+
+    def repeat(self, n: int) -> None:
+        """Runs it `n` times in order."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise ValueError(f"repeat takes a number of times, not {n!r}")
+        for _ in range(n):
+            self()
+
+
+class Dispatcher(Repeated):
     """A launch that can be repeated without checks. What it uses stays alive with it."""
 
     def __init__(self, specialised: Specialised, values: list, numbers: dict, grid: tuple):
@@ -72,10 +83,3 @@ class Dispatcher:
                     self._values[slot.argument].on(self._device, slot.is_written)
             in_stream(self._device, self._values, self._launch.submit)
         finish(self._values)
-
-    def repeat(self, n: int) -> None:
-        """Runs it `n` times in order."""
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            raise ValueError(f"repeat takes a number of times, not {n!r}")
-        for _ in range(n):
-            self()

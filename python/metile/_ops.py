@@ -91,11 +91,17 @@ def cast(value, dtype: str) -> Value:
     return of_lanes(made, value)
 
 
+_INTEGERS = {"u8": (0, 255), "i32": (-(1 << 31), (1 << 31) - 1), "u32": (0, (1 << 32) - 1)}
+
+
 def scalar(value, dtype: str | None = None) -> Value:
-    """A number with a type of its own: f32 for floats and i32 for integers unless given."""
+    """A number with a type of its own: f32 for floats and i32 for integers unless given. An OverflowError where the type has no such integer."""
     trace = current("scalar")
     number = unwrap(value)
     dtype = dtype or ("f32" if isinstance(number, float) else "i32")
+    least, most = _INTEGERS.get(dtype, (None, None))
+    if most is not None and is_number(number) and not least <= number <= most:
+        trace.fail(f"{number} does not fit `{dtype}`, whose numbers are {least} to {most}", OverflowError)
     return Value(trace, trace.add("scalar", operand(trace, number, "scalar"), word(_dtype(trace, dtype))))
 
 

@@ -132,5 +132,5 @@ def dtype_of(array: Any, name: str) -> str:
     if not array.dtype.isnative:
         raise TypeError(f"'{name}' has elements in the other byte order: array.astype(array.dtype.newbyteorder('=')) has not")
     if known is None:
-        raise TypeError(f"'{name}' has elements of type {array.dtype}; kernels take {', '.join(str(dtype) for dtype in DTYPES)}")
+        raise TypeError(f"'{name}' has elements of type {array.dtype}; kernels take {', '.join(str(dtype) for dtype in DTYPES)}, bfloat16")
     return known

@@ -233,8 +233,12 @@ class Specialised:
         arguments += [(0, [], [], extent) for extent in grid]
         try:
             self.native.interpret(self.name, arguments, self.request("cpu"), check, 0, print)
+        except vortex.CompileError as error:
+            raise LoweringError(f"{error}{self._excerpt_at(str(error))}") from None
         except vortex.Error as error:
-            raise RuntimeError(f"kernel '{self.name}': {error}{self._excerpt_at(str(error).partition(': ')[2])}") from None
+            told = type(error)(f"kernel '{self.name}': {error}{self._excerpt_at(str(error).partition(': ')[2])}")
+            told.fault = error.fault
+            raise told from None
 
 
 def _request(target: str):

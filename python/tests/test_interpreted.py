@@ -189,3 +189,12 @@ assert vortex.compile(source="kernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]>
     done = subprocess.run([sys.executable, "-c", text], env={**os.environ, "VORTEX_DEVICE": "interpreter", "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True,
                           text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_refused_launch_has_one_class_everywhere(program):
+    x = np.ones(4, np.float32)
+    for call in (lambda: program.checked(x, 7), lambda: program.checked(x, 300), lambda: program.product(np.ones((2, 3), np.float32), np.ones((4, 2), np.float32)),
+                 lambda: program.negated(np.ones((2, 3), np.float32), out=np.empty((3, 2), np.float32))):
+        with pytest.raises(vortex.Error) as raised:
+            call()
+        assert type(raised.value).__name__ == "RuntimeFailure", raised.value

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import metile
+import vortex
 
 SCALE = 3.0
 
@@ -181,6 +182,14 @@ def test_an_assertion_is_raised_by_the_launch_whose_kernel_stops(device):
         with pytest.raises(RuntimeError, match=r"kernel 'asserts' stopped: E0704: too big \(.*test_metile_launch.py:\d+:(5|1)\)") as caught:
             asserts[(1,)](arrays, out)
         assert caught.value.fault.file == __file__
+
+
+@pytest.mark.parametrize("mode", ["METILE_INTERPRET", "METILE_CHECK"])
+def test_what_stops_a_kernel_in_the_interpreter_is_raised_as_on_the_device(monkeypatch, mode):
+    monkeypatch.setenv(mode, "1")
+    with pytest.raises(vortex.Error, match=r"kernel 'asserts': .*too big") as caught:
+        asserts[(1,)](np.arange(32, dtype=np.float32), np.zeros(32, np.float32))
+    assert type(caught.value).__name__ == "RuntimeFailure" and (caught.value.fault.id, caught.value.fault.file) == ("E0704", __file__)
 
 
 @pytest.mark.parametrize("grid", [0, (0,), (3, 0), (0, 2, 5)])

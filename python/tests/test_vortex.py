@@ -182,8 +182,9 @@ def test_the_interpreter_agrees_and_finds_what_is_wrong(random):
     program = vortex.compile(source=SCALE, device="interpreter")
     np.testing.assert_array_equal(program.scale(x, 1.5), x * np.float32(1.5))
     checked = vortex.compile(source="kernel k(x: &mut Tensor<f32, [N]>) {\n    x[thread.global_id + 1] = 0.0\n}\n", name="past.vx", check=True)
-    with pytest.raises(vortex.CompileError, match=r"E0601.*past\.vx:2:"):
+    with pytest.raises(vortex.Error, match=r"E0601.*past\.vx:2:") as raised:
         checked.k.launch(grid=1, block=70)(x)
+    assert not isinstance(raised.value, vortex.CompileError) and (raised.value.fault.id, raised.value.fault.line) == ("E0601", 2)
 
 
 def test_an_artifact_runs_without_the_compiler(tmp_path, random):

@@ -220,8 +220,9 @@ kernel twice<const B: bool>(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { if B { r
         program.plus[None]
 
 
-def test_masked_arrays_are_refused(device):
-    program = vortex.compile(source="kernel twice(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * 2.0 }", device=device)
+@pytest.mark.parametrize("where", ["device", "interpreter"])
+def test_masked_arrays_are_refused(device, where):
+    program = vortex.compile(source="kernel twice(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * 2.0 }", device=device if where == "device" else where)
     x = np.ones(3, np.float32)
     masked = np.ma.array(np.ones(3, np.float32), mask=[True, False, False])  # memory of its own
     for call in (lambda: program.twice(masked), lambda: program.twice.prepare(masked), lambda: program.twice(x, out=masked)):
@@ -419,6 +420,9 @@ def test_dims_are_sizes_of_dimensions_of_the_program(device):
     np.testing.assert_array_equal(vortex.compile(source=source, device=device, dims={"D": np.int64(8)}).sums(x), [8] * 3)
     with pytest.raises(vortex.Error, match="8 columns, but 4 are required|extent 8 instead of 4"):
         vortex.compile(source=source, device=device, dims={"D": 4}).sums(x)
+    text = "no dimension source; it has D, N"
+    with pytest.raises(ValueError, match=text):  # not where the word stands, but which dimensions there are
+        vortex.compile(source=f"// import: a source of\n{source}", dims={"D": 8, "source": 4})
     for dims, text in (({"K": 4}, "the program has no dimension K"), ({"D": -1}, "D is a size"), ({"D": True}, "D is a size")):
         with pytest.raises(ValueError, match=text):
             vortex.compile(source=source, dims=dims)

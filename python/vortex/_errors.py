@@ -23,7 +23,7 @@ class Error(RuntimeError):
 
 
 class RuntimeFailure(Error):
-    """Raised by the runtime: wrong arguments, violated constraints, a fault of a kernel."""
+    """A launch: wrong arguments, violated constraints, a fault of a kernel, a finding of the interpreter."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ class CompileError(Error):
 
 
 class BuildFailure(CompileError):
-    """Raised behind the checks: what a stage of the compiler does not support, or a finding of the interpreter."""
+    """Raised behind the checks: what a stage of the compiler does not support."""
 
 
 def diagnostics(entries: list[dict]) -> tuple[Diagnostic, ...]:

@@ -62,6 +62,7 @@ class Launch:
 def _array(kernel: str, index: int, param: dict, value) -> Array:
     """Refused as on a device."""
     what = f"argument {index + 1} ('{param['name']}') of kernel '{kernel}'"
+    _overlap.refuse_masked(value, f"'{param['name']}' of kernel '{kernel}'")
     array = value if isinstance(value, Array) and value.device.name == "cpu" else _foreign.wrap(_devices.device("cpu"), value, what)
     if param["is_written"] and array.read_only:
         raise ValueError(f"{what} is written by the kernel, but the array is read-only")

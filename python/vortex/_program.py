@@ -4,7 +4,6 @@ from __future__ import annotations
 import copy
 import functools
 import os
-import re
 from typing import Any
 
 import numpy as np
@@ -232,7 +231,7 @@ class Program:
     """A compiled program; its kernels are attributes."""
 
     def __init__(self, name: str, text: str, device: str, dims: dict[str, int], check: bool, wanted: tuple = ()):
-        self.device, self.check = device, check
+        self.device, self.check, self._dims = device, check, dims
         self._compile = lambda with_grid: _compiler().compile(name, text, list(dims.items()), _library_paths(), with_grid, wanted)
         self.with_instance = functools.lru_cache(maxsize=None)(lambda kernel, arguments: Program(name, text, device, dims, check, ((kernel, arguments),)))
         self._key = ("vx", name, text, tuple(dims.items()), wanted) if _uses_disk() else None
@@ -254,6 +253,8 @@ class Program:
             known = native.kernels(), native.diagnostics()
             if not native.ok:
                 raise _errors.CompileError(native.report, _errors.diagnostics(known[1]))
+            if unknown := self._dims.keys() - set(native.dimensions()):
+                raise ValueError(f"dims: the program has no dimension {', '.join(sorted(unknown))}; it has {', '.join(native.dimensions()) or 'none'}")
             if self._imports is not None:
                 self._key = self._imports.found(native.files())
             if self._key:
@@ -342,8 +343,6 @@ def compile(path=None, *, source: str | None = None, name: str = "<source>", dev
     for dim, value in (dims or {}).items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
             raise ValueError(f"dims: {dim} is a size, not {value!r}")
-        if "import" not in source and not re.search(rf"\b{re.escape(dim)}\b", source):
-            raise ValueError(f"dims: the program has no dimension {dim}")
     is_interpreted = check or not device and os.environ.get("VORTEX_DEVICE") == "interpreter"
     return Program(name, source, "interpreter" if is_interpreted else device, dims or {}, check)
 

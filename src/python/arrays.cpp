@@ -94,8 +94,7 @@ void raise(const Error& error, const std::optional<Fault>& fault) {
   throw nb::python_error();
 }
 
-/// The element type of a buffer's format, in the machine's byte order.
-static std::optional<DType> typeOf(const Py_buffer& view) {
+std::optional<DType> elementTypeOf(const Py_buffer& view) {
   if (!view.format || std::string_view(view.format).size() != 1)
     return std::nullopt;
   const auto ofSize = [&](DType one, DType two, DType four, DType eight) -> std::optional<DType> {
@@ -135,7 +134,7 @@ static std::optional<ForeignArray> numpyArray(nb::handle object) {
     PyErr_Clear();
     return std::nullopt;
   }
-  const std::optional<DType> type = typeOf(view);
+  const std::optional<DType> type = elementTypeOf(view);
   std::optional<ForeignArray> from;
   if (type)
     from = ForeignArray{reinterpret_cast<uintptr_t>(view.buf), *type, {}, {}, view.readonly != 0, object};

@@ -45,6 +45,9 @@ inline void check(const Result<void>& result, const Stream& stream) {
 /// Spelling in messages and in Python: "f32".
 DType dtypeNamed(std::string_view name);
 
+/// The element type of a buffer's format, in the machine's byte order. Nothing: kernels have none like it.
+std::optional<DType> elementTypeOf(const Py_buffer& view);
+
 /// A tensor over memory of the device, which is kept alive by the array's owner on a GPU. The array is aligned.
 Result<Tensor> tensorOver(const Device& device, const ForeignArray& from);
 

@@ -13,12 +13,13 @@
 namespace vortex::python {
 namespace {
 
-/// `fault`: of the kernel that stopped, becomes the exception's attribute.
-template <typename T> T valueOf(Result<T> result, const std::optional<Fault>& fault = std::nullopt) {
+/// `kind`: the exception. `fault`: of the kernel that stopped, becomes the exception's attribute.
+template <typename T>
+T valueOf(Result<T> result, const char* kind = "BuildFailure", const std::optional<Fault>& fault = std::nullopt) {
   if (result)
     return *std::move(result);
   const nb::module_ errors = nb::module_::import_("vortex._errors");
-  nb::object raised = errors.attr("BuildFailure")(result.error().message);
+  nb::object raised = errors.attr(kind)(result.error().message);
   if (fault)
     raised.attr("fault") =
         errors.attr("Fault")(fault->kernel, fault->id, fault->message, fault->file, fault->line, fault->column);
@@ -114,7 +115,9 @@ nb::list interpret(const Program& program, const std::string& kernel, nb::list g
   const std::vector<HostArgument> arguments = hostArguments(std::move(given));
   std::optional<nb::python_error> failure;  // of the first print that raised
   std::optional<Fault> fault;
-  InterpretOptions options{check, seed,
+  const char* kind = "BuildFailure";
+  InterpretOptions options{check,
+                           seed,
                            [&](std::string_view text) {
                              locked([&] {
                                try {
@@ -125,12 +128,14 @@ nb::list interpret(const Program& program, const std::string& kernel, nb::list g
                                }
                              });
                            },
-                           grid, [&](const Fault& found) { fault = found; }};
+                           grid,
+                           [&](const Fault& found) { fault = found; },
+                           [&] { kind = "RuntimeFailure"; }};
   const auto results = unlocked([&] { return program.interpret(kernel, arguments, request, options); });
   if (failure)
     throw nb::python_error(std::move(*failure));
   nb::list out;
-  for (const HostResult& result : valueOf(results, fault))
+  for (const HostResult& result : valueOf(results, kind, fault))
     out.append(nb::make_tuple(name(result.dtype), result.extents, nb::bytes(result.bytes.data(), result.bytes.size())));
   return out;
 }
@@ -152,6 +157,7 @@ NB_MODULE(_vortex_compiler, module) {
       .def("diagnostics", [](const Program& self) { return describe(self.diagnostics()); })
       .def("remarks", [](const Program& self) { return describe(self.remarks()); })
       .def("kernels", &kernelsOf)
+      .def("dimensions", &Program::dimensions)
       .def("files",
            [](const Program& self) {
              nb::list out;

@@ -69,20 +69,6 @@ private:
   std::vector<Py_buffer> views_;
 };
 
-bool holds(const Py_buffer& view, DType type) {
-  if (!view.format || view.format[0] == 0 || view.format[1] != 0)
-    return false;
-  switch (view.format[0]) {
-  case 'f': return type == DType::F32;
-  case 'e': return type == DType::F16;
-  case 'i': return type == DType::I32;
-  case 'I': return type == DType::U32;
-  case 'B': return type == DType::U8;
-  case '?': return type == DType::Bool;
-  default: return false;
-  }
-}
-
 /// Numbers of Python and NumPy. Arrays without extents are none.
 class Numbers {
 public:
@@ -223,7 +209,7 @@ private:
       return false;
     const DType type = given_[index].type;
     const Py_buffer* view = call.views.add(value, written_[index]);
-    if (!view || view->len == 0 || !holds(*view, type) ||
+    if (!view || view->len == 0 || elementTypeOf(*view) != type ||
         reinterpret_cast<uintptr_t>(view->buf) % static_cast<uintptr_t>(view->itemsize) != 0)
       return false;
     const auto bytes = static_cast<uint64_t>(view->len);

@@ -91,6 +91,8 @@ Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std:
   run.seed = options.seed;
   run.print = options.print;
   run.grid = options.grid;
+  if (options.started)
+    options.started();
   auto findings = interpreter->run(values, run);
   if (!findings)
     return findings.takeError();

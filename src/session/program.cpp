@@ -149,6 +149,11 @@ std::vector<KernelInfo> Program::kernels() const {
   return infos;
 }
 
+std::vector<std::string> Program::dimensions() const {
+  const std::set<std::string> names = session::dimensionsOf(*state_->program);
+  return {names.begin(), names.end()};
+}
+
 std::vector<std::pair<std::string, std::string>> Program::files() const {
   std::vector<std::pair<std::string, std::string>> files;
   for (size_t i = 0; i < state_->sources.fileCount(); ++i) {

@@ -9,6 +9,14 @@ namespace vortex::session {
 
 using base::concat;
 
+std::set<std::string> dimensionsOf(const lang::Program& program) {
+  std::set<std::string> names = program.fixedDims;
+  for (const lang::Function* kernel : program.kernels)
+    for (const lang::DimBinding& dim : kernel->dims)
+      names.insert(dim.name);
+  return names;
+}
+
 artifact::ScalarType toArtifact(lang::Scalar type) {
   using artifact::ScalarType;
   using lang::Scalar;

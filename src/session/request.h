@@ -5,9 +5,14 @@
 #include "irgen/irgen.h"
 #include "vortex/compiler.h"
 
+#include <set>
+
 namespace vortex::session {
 
 artifact::ScalarType toArtifact(lang::Scalar type);
+
+/// Names of the dimensions that the program's kernels have, those that are fixed among them.
+std::set<std::string> dimensionsOf(const lang::Program& program);
 
 /// (argument, dimension) of the extents that a kernel is compiled for.
 std::vector<std::pair<uint32_t, uint32_t>> fixedExtents(const lang::Function& kernel);

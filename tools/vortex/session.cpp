@@ -106,10 +106,7 @@ bool Session::load(const std::string& path) {
 
 /// `--dim` must name dimensions that there are.
 bool Session::checkDims() {
-  std::set<std::string> known = program_->fixedDims;
-  for (const lang::Function* kernel : program_->kernels)
-    for (const lang::DimBinding& dim : kernel->dims)
-      known.insert(dim.name);
+  const std::set<std::string> known = session::dimensionsOf(*program_);
   for (const auto& [name, value] : settings_.dims)
     if (!known.contains(name)) {
       failWith(settings_, "E0805",

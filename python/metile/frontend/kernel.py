@@ -150,6 +150,8 @@ class Kernel:
         """(values, their kinds, ints by name). A kind says how the argument is traced; arrays over the same memory share one."""
         values, kinds, numbers, seen = [], [], {}, {}
         for index, (name, value) in enumerate(runtime.items()):
+            if isinstance(value, np.generic) and value.dtype.name == "bfloat16":  # of ml_dtypes
+                value = float(value)
             if isinstance(value, Buffer):
                 value = BufferArgument(value, name)
                 array = value._buffer._flat
@@ -238,7 +240,7 @@ class Kernel:
                 result = self.fn(**given)
             except RecursionError as error:
                 raise LoweringError(f"kernel '{self.name}': helpers call each other without end{_last_place(trace, error)[0]}") from None
-            except (TypeError, AttributeError, NameError, ValueError, IndexError, ArithmeticError) as error:
+            except (TypeError, AttributeError, NameError, ValueError, LookupError, ArithmeticError) as error:
                 _tell_place(trace, error)
                 raise
             if trace.open_loops:
@@ -266,12 +268,20 @@ def _last_place(trace: Trace, error: BaseException) -> tuple[str, bool]:
     return place, is_raise
 
 
+class _Plain(str):
+    """A text that a KeyError shows as it is."""
+
+    __repr__ = str.__str__
+
+
 def _tell_place(trace: Trace, error: Exception) -> None:
     """Python's own errors name the statement as ours do; those that a kernel raises are its own."""
     place, is_raise = _last_place(trace, error)
     if error.args and isinstance(error.args[0], str) and "does not support ufuncs" in error.args[0]:
         error.args = ("functions of NumPy take no traced values: use those of metile",)
-    if not is_raise and len(error.args) == 1 and isinstance(error.args[0], str) and "\n  --> " not in error.args[0]:
+    if isinstance(error, KeyError) and len(error.args) == 1 and not is_raise:
+        error.args = (_Plain(f"{error.args[0]!r} is no key{place}"),)
+    elif not is_raise and len(error.args) == 1 and isinstance(error.args[0], str) and "\n  --> " not in error.args[0]:
         error.args = (error.args[0] + place,)
 
 

@@ -98,7 +98,7 @@ def _two_pass_candidates(tokens: int) -> list[AttentionDecodeConfig]:
     return [AttentionDecodeConfig("two_pass", *choice) for choice in sorted(choices) if mt.cdiv(tokens, choice[0]) <= 32]
 
 
-class Sequence:
+class Sequence(Repeated):
     """Dispatches in order."""
 
     def __init__(self, *dispatches):
@@ -107,12 +107,6 @@ class Sequence:
     def __call__(self) -> None:
         for dispatch in self._dispatches:
             dispatch()
-
-    def repeat(self, n: int) -> None:
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            raise ValueError(f"repeat takes a non-negative integer, not {n!r}")
-        for _ in range(n):
-            self()
 
 
 def _prepare_two_pass(q, k, v, out, batch, heads, kv_heads, tokens, scale, dim, config, scratch=None) -> Sequence:
