@@ -73,6 +73,10 @@ static mlir::Value rootOf(mlir::Value view) {
   return view;
 }
 
+/// Elements between a load and what it asks for: beside dear arithmetic few loads are in flight by themselves. GELU of 64 MB took 1.04 ns an
+/// element, and 0.75 so.
+static constexpr int64_t kPrefetchAhead = 1024;
+
 /// The last of several loops of a block that read the same memory: what they find is in the caches, and nobody asks the memory for anything.
 static llvm::DenseSet<mlir::Operation*> lastPasses(ir::KernelOp kernel) {
   struct Reads {
@@ -103,6 +107,18 @@ static llvm::DenseSet<mlir::Operation*> lastPasses(ir::KernelOp kernel) {
   return last;
 }
 
+/// Every lane loads once, and the arithmetic between loads is that of float functions.
+static bool isStreamOfFunctions(ir::LoadOp op, ir::ThreadsOp region) {
+  for (mlir::Operation* parent = op->getParentOp(); parent != region; parent = parent->getParentOp())
+    if (mlir::isa<mlir::LoopLikeOpInterface>(parent))
+      return false;
+  return region
+      ->walk([](mlir::Operation* other) {
+        return ir::isFloatFunction(other) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// While the last pass over a row computes, the next block's row comes: blocks run in the order of x. Longer rows leave no room for two in the
 /// cache; the distance is 0 then, and the access asks for what it has.
 Value* RegionEmitter::distanceToNextBlock(ir::LoadOp op, const Access& access) {
@@ -113,7 +129,8 @@ Value* RegionEmitter::distanceToNextBlock(ir::LoadOp op, const Access& access) {
     return nullptr;
   if (!lastPasses_)
     lastPasses_ = lastPasses(kernel);
-  if (!lastPasses_->contains(op))
+  const bool isStream = isStreamOfFunctions(op, region_);
+  if (!isStream && !lastPasses_->contains(op))
     return nullptr;
   const View& window = e_.view(access.root);
   Value* distance = nullptr;
@@ -129,6 +146,8 @@ Value* RegionEmitter::distanceToNextBlock(ir::LoadOp op, const Access& access) {
   }
   if (!distance)
     return nullptr;
+  if (isStream)
+    return ir_.getInt64(kPrefetchAhead);
   Value* fits = ir_.CreateICmpULE(distance, ir_.getInt64(kRowBytes / elementBytes(access.type)));
   return ir_.CreateSelect(fits, distance, ir_.getInt64(0));
 }

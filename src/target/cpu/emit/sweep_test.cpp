@@ -150,6 +150,25 @@ std::string twoPasses(const std::string& row, const std::string& second) {
                                 "    vx.store %u, %o[%at] : i32, !vx.view<?xi32, global>\n"));
 }
 
+TEST(Sweep, AStreamOfFloatFunctionsAsksForWhatFollows) {
+  struct Case {
+    std::string place, function;
+    bool asks;
+  };
+  const std::string ofBlock =
+      "    %b0 = vx.block_id x\n    %b1 = arith.muli %b0, %step : index\n    %i = arith.addi %b1, %l : index\n";
+  const std::string exp = "    %y = math.exp %v : f32\n", sum = "    %y = arith.addf %v, %v : f32\n";
+  for (const Case& c : {Case{ofBlock, exp, true}, Case{ofBlock, sum, false},
+                        Case{"    %i = arith.addi %l, %c0 : index\n", exp, false}}) {
+    TestKernel kernel(module("%x: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "3;1;1", "64;1;1",
+                             "  %step = arith.constant 64 : index\n" +
+                                 sweepRegion(c.place + "    %v = vx.load %x[%i] : !vx.view<?xf32, global> -> f32\n" +
+                                             c.function + "    vx.store %y, %o[%i] : f32, !vx.view<?xf32, global>\n")));
+    ASSERT_EQ(kernel.error(), "");
+    EXPECT_EQ(kernel.llvmText().find("@llvm.prefetch") != std::string::npos, c.asks) << c.place << c.function;
+  }
+}
+
 TEST(Sweep, TheLastPassOverARowAsksForTheNextOne) {
   const std::string rows = "    %id = vx.block_id x\n    %r = arith.muli %id, %n : index\n";
   struct Case {

@@ -48,10 +48,16 @@ inline constexpr float kTanhTail32[] = {-0x1.5555540000000p-2f, 0x1.11107c000000
 inline constexpr float kErfRatio32[] = {0x1.06eba80000000p-3f,  -0x1.81273e0000000p-2f, 0x1.ce2c640000000p-4f,
                                         -0x1.b7dab00000000p-6f, 0x1.51c7ee0000000p-8f,  -0x1.7d09860000000p-11f,
                                         0x1.a03d300000000p-19f, 0x1.e7d3e80000000p-16f};
-/// |error| ≤ 4.15e-11 on [0.8991, 4.0]
-inline constexpr float kErfcLog32[] = {0x1.3af3660000000p-13f, -0x1.211f040000000p+0f,  -0x1.4470340000000p-1f,
-                                       -0x1.b9c28e0000000p-4f, 0x1.95d21a0000000p-6f,   -0x1.0597820000000p-8f,
-                                       0x1.8c76940000000p-12f, -0x1.77573c0000000p-17f, -0x1.90b4e00000000p-21f};
+/// |error| ≤ 1.4e-8 on [0.0, 0.810081]
+inline constexpr float kErfShort32[] = {0x1.06eba60000000p-3f,  -0x1.8126ee0000000p-2f, 0x1.ce1c180000000p-4f,
+                                        -0x1.b6a63e0000000p-6f, 0x1.47e7740000000p-8f,  -0x1.3d0af40000000p-11f};
+/// |error| ≤ 1.7e-9 on [0.8991, 4.0]
+inline constexpr float kErfcLog2Short32[] = {-0x1.f3c79a0000000p-13f, -0x1.a087fe0000000p+0f, -0x1.d680880000000p-1f,
+                                             -0x1.33a4420000000p-3f,  0x1.07c74e0000000p-5f,  -0x1.21ed5c0000000p-8f,
+                                             0x1.2c01ba0000000p-12f};
+/// |error| ≤ 9.46e-8 on [-0.5005, 0.5005]
+inline constexpr float kExp2Short32[] = {0x1.62e42a0000000p-1f, 0x1.ebf9c00000000p-3f, 0x1.c6b6ce0000000p-5f,
+                                         0x1.3ce9840000000p-7f, 0x1.5be1160000000p-10f};
 /// |error| ≤ 1.79e-9 on [0.19685, 0.833611]
 inline constexpr float kErfcTail32[] = {0x1.ce360e0000000p-3f, 0x1.cd839e0000000p-3f,  0x1.b0690e0000000p-3f,
                                         0x1.3332ae0000000p-3f, 0x1.a229e20000000p-3f,  -0x1.1a93da0000000p-3f,

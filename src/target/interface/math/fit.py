@@ -187,11 +187,13 @@ def main():
     t_max = mpf("0.625") ** 2 * mpf("1.0001")
     tanh_tail = series(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mpf(-1) / 3)
     fit("kTanhTail32", tanh_tail, lambda z: z + mpf("0.001"), range(6), 0, t_max, to_f32)
-    # erf(x) = x + x P(x²) on |x| ≤ 0.9; erfc(x) = exp(−x² + …): log(erfc(x)) = x P(x) on [0.9, 4]
+    # erf(x) = x + x P(x²) on |x| ≤ 0.9, from there 1 − 2^P(x): GELU is bound by these terms, which leave 1.4 ULP together.
     e_max = mpf("0.9") ** 2 * mpf("1.0001")
     erf_ratio = series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1)
     fit("kErfRatio32", erf_ratio, one, range(8), 0, e_max, to_f32)
-    fit("kErfcLog32", lambda x: mp.log(mp.erfc(x)), lambda x: mp.erfc(x) / mp.erf(x), range(9), 0.9 * 0.999, 4, to_f32)
+    fit("kErfShort32", erf_ratio, lambda z: 1 / (1 + erf_ratio(z)), range(6), 0, e_max, to_f32)
+    fit("kErfcLog2Short32", lambda x: mp.log(mp.erfc(x)) / ln2, lambda x: ln2 * mp.erfc(x) / mp.erf(x), range(7), 0.9 * 0.999, 4, to_f32)
+    fit("kExp2Short32", exp2_tail, lambda r: abs(r) * mp.power(2, -r) + mpf("0.003"), range(5), -0.5005, 0.5005, to_f32)
     # erfc(x) = exp(−x²) · t · P(t), t = 1 / (1 + 0.4 x), from 0.5 to where the result vanishes
     scaled_erfc = lambda t: mp.exp(((1 / t - 1) / mpf("0.4")) ** 2) * mp.erfc((1 / t - 1) / mpf("0.4")) / t
     fit("kErfcTail32", scaled_erfc, lambda t: 1 / scaled_erfc(t), range(10), 1 / (1 + mpf("0.4") * mpf("10.2")), 1 / (1 + mpf("0.4") * mpf("0.499")), to_f32)

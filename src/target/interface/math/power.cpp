@@ -12,11 +12,12 @@ namespace k = coefficients;
 
 Value* emitErf(const FloatCode& code, Value* x) {
   Value* magnitude = code.abs(x);
-  Value* square = code.mul(x, x);
-  Value* small = code.fma(x, code.polynomial(square, k::kErfRatio32), x);
-  Value* limited = code.atMost(magnitude, 4.0);
-  Value* erfc = emitExpLimited(code, code.polynomial(limited, k::kErfcLog32));
-  Value* large = code.copysign(code.sub(code.c(1), erfc), x);
+  Value* small = code.fma(x, code.polynomial(code.mul(x, x), k::kErfShort32), x);
+  Value* log2 = code.polynomial(code.atMost(magnitude, 4.0), k::kErfcLog2Short32);  // −27 … −2
+  const FloatCode::WholeFactors n = code.roundQuotientToPower(log2, 1, 0);
+  Value* r = code.sub(log2, n.whole);
+  Value* root = code.fma(r, code.polynomial(r, k::kExp2Short32), code.c(1));
+  Value* large = code.copysign(code.fma(code.neg(root), n.power, code.c(1)), x);
   return code.b.CreateSelect(code.b.CreateFCmpOLT(magnitude, code.c(0.9)), small, large);
 }
 
