@@ -9,6 +9,7 @@ import dataclasses
 import numpy as np
 
 from .. import _ops as mt
+from .._dispatch import Repeated
 from .._loops import tile_range
 from .._values import constexpr
 from ..frontend.kernel import kernel
