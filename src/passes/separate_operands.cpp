@@ -101,6 +101,25 @@ bool separateOneOperand(Operation* op) {
   return false;
 }
 
+/// Rows or columns of the product are cut on the way to an operand: blocks could not have pieces of them.
+bool cutsResult(const Axes& axes, ir::DotOp dot, Value operand) {
+  SmallVector<Axis> result = axes.of(dot.getResult());
+  auto visit = [&](auto& self, Value value) -> bool {
+    Operation* op = value.getDefiningOp();
+    if (!op || op->hasAttr(kApartAttribute) ||
+        !(ir::isElementwise(op) || isa<ir::TransposeOp, ir::BroadcastOp, ir::SliceOp>(op)))
+      return false;
+    if (isa<ir::SliceOp>(op)) {
+      AxisSet whole = axes.wholeAxes(op);
+      if (llvm::any_of(ArrayRef(result).take_back(2), [&](Axis axis) { return whole.contains(axis); }))
+        return true;
+    }
+    return llvm::any_of(op->getOperands(),
+                        [&](Value source) { return isa<RankedTensorType>(source.getType()) && self(self, source); });
+  };
+  return visit(visit, operand);
+}
+
 }  // namespace
 
 void separateOperands(ir::KernelOp kernel) {
@@ -120,6 +139,12 @@ void separateOperands(ir::KernelOp kernel) {
   while (Operation* op = Axes::firstRepetition(kernel))
     if (op->getBlock() != &kernel.getBody().front() || op->getNumRegions() != 0 || !separateOneOperand(op))
       return;
+  for (ir::DotOp dot : dots)
+    for (OpOperand* operand : {&dot.getAMutable(), &dot.getBMutable()})
+      if (IRMapping copies;
+          dot->getBlock() == &kernel.getBody().front() && cutsResult(Axes(kernel), dot, operand->get()))
+        if (Value copy = copyApart(operand->get(), copies))
+          operand->set(copy);
 }
 
 void flattenBetween(ir::KernelOp kernel) {

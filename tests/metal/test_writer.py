@@ -300,3 +300,13 @@ def test_build_writes_source_and_artifact(vortex, root, tmp_path):
     text = (tmp_path / "saxpy.saxpy.metal").read_text()
     assert "#include <metal_stdlib>" in text and "kernel void vx_saxpy_main(" in text
     assert vortex("check", tmp_path / "saxpy.saxpy.metal").returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["i64", "f16"])
+def test_transposes_of_all_widths(vortex, tmp_path, kind):
+    """Their squares fit the memory of a threadgroup."""
+    rng = np.random.default_rng()
+    x = rng.integers(-50, 50, (67, 130)).astype(kind.replace("i", "int").replace("f", "float"))
+    kernel = f"kernel turned(x: &Tensor<{kind}, [M, N]>) -> Tensor<{kind}, [N, M]> {{ return x.transpose() }}"
+    [y] = run(vortex, tmp_path, kernel, "let y = turned(&x)", {"x": (kind, x)}, ["y"])
+    assert np.array_equal(y, x.T)

@@ -75,3 +75,14 @@ def test_no_copy_is_under_way_when_the_stages_are_used_again(vortex, tmp_path, k
     assert copying
     for found in copying:
         assert found[-1] == "cp.async.wait_group 0"
+
+
+def test_what_a_product_reads_in_part_may_be_used_beside_it(vortex, tmp_path):
+    """The columns of `t` are those of the result, and a part of them is the depth of the product."""
+    path = tmp_path / "mm.vx"
+    path.write_text("""
+kernel mm(x: &Tensor<f32, [D, C, C]>, y: &Tensor<f32, [B, C]>) -> Tensor<f32, [C - 1, C]> {
+    let t = x.min(dim = 0)
+    return t[1..+(C - 1), :] * (t[1..+(C - 1), 0..B] @ y)
+}""")
+    assert vortex("build", path, "--target", "sm_90", "--no-cache", "-o", tmp_path).returncode == 0

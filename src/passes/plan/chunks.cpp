@@ -186,15 +186,21 @@ std::optional<int64_t> Chunks::mostElements(const Cluster& cluster) {
   return std::max(most, schedule_.minInner);
 }
 
-/// Twice as long for narrow elements: as many bytes in flight.
+static int64_t bytesOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIndex() ? 8 : static_cast<int64_t>(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+}
+
+/// Twice as long for narrow elements: as many bytes in flight. Half as long where memory does not hold the square.
 int64_t Chunks::squareSide(const Cluster& cluster) {
-  bool narrow = true;
+  int64_t bytes = 1;
   for (Operation* root : cluster.roots)
-    if (auto store = dyn_cast<ir::TileStoreOp>(root)) {
-      Type element = getElementTypeOrSelf(store.getValue().getType());
-      narrow &= !element.isIndex() && element.getIntOrFloatBitWidth() <= 16;
-    }
-  return narrow ? 2 * schedule_.squareSide : schedule_.squareSide;
+    if (auto store = dyn_cast<ir::TileStoreOp>(root))
+      bytes = std::max(bytes, bytesOf(store.getValue().getType()));
+  int64_t side = bytes <= 2 ? 2 * schedule_.squareSide : schedule_.squareSide;
+  while (schedule_.squareBytes != 0 && side * (side * bytes + 4) > schedule_.squareBytes)
+    side /= 2;
+  return side;
 }
 
 /// Parallel axes whose elements are neighbours in some tensor of two or more of them.
@@ -280,11 +286,6 @@ ir::SizeAttr Chunks::hasFewColumns(const Cluster& cluster, ArrayRef<ir::SizeAttr
     columns = combine(SizeOp::Mul, columns, combine(SizeOp::CeilDiv, axes_.extent(cluster.parallel[i]), chunks[i]));
   ir::SizeAttr isLong = combine(SizeOp::Less, size(2 * kScannedRows), axes_.extent(cluster.parallel[0]));
   return combine(SizeOp::And, isLong, combine(SizeOp::Less, columns, size(schedule_.reductionBlocks / 2)));
-}
-
-static int64_t bytesOf(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isIndex() ? 8 : static_cast<int64_t>(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
 }
 
 bool Chunks::looksBack(const Cluster& cluster) {

@@ -80,7 +80,8 @@ struct TensorSchedule {
 
   // For targets that run thousands of small blocks. Zero or false: not done.
   /// Where two axes are innermost in memory (transposes), blocks take squares of this side.
-  int64_t squareSide = 0;
+  /// `squareBytes`: what such a square takes at most, with a word more per row; 0: anything.
+  int64_t squareSide = 0, squareBytes = 0;
   /// Blocks of tensors with fewer elements than `smallTensor` touch only `smallElementsPerBlock`, to occupy more cores.
   int64_t smallTensor = 0, smallElementsPerBlock = 0;
   /// Reductions of leading dimensions, and of everything, run as partial results over about this many blocks and a combining phase.

@@ -142,8 +142,11 @@ static mlir::Operation* blame(mlir::Value tile) {
   return tile.getDefiningOp() ? tile.getDefiningOp() : tile.getParentBlock()->getParentOp();
 }
 
-/// Can be computed again wherever it is needed.
-static bool canStay(mlir::Value tile) { return tile.getDefiningOp<ir::ReduceOp>() != nullptr; }
+/// Can be computed, or loaded across the threads' order, again wherever it is needed.
+static bool canStay(mlir::Value tile) {
+  mlir::Operation* op = tile.getDefiningOp();
+  return op && llvm::isa<ir::ReduceOp, ir::TileLoadOp>(op);
+}
 
 void Nest::plan(llvm::ArrayRef<Root> roots, ir::ReduceOp scalar) {
   roots_ = roots;

@@ -8,6 +8,7 @@ passes::TensorSchedule tensorSchedule(const chip::Gpu& chip, mlir::ModuleOp modu
   passes::TensorSchedule schedule;
   schedule.elementsPerBlock = 8192;  // 256 threads, 32 elements in flight each
   schedule.squareSide = 64;
+  schedule.squareBytes = chip.sharedBytesPerBlock;
   schedule.minInner = 8;  // what memory delivers at once
   schedule.smallElementsPerBlock = 2048;
   schedule.smallTensor = int64_t(chip.cores) * 2 * schedule.elementsPerBlock;
