@@ -103,6 +103,8 @@ class State:
         for name, value in self.names.items():
             self._remember((name,), value, seen)
         self._outside = frame_outside(frame)
+        self._globals, self._known = frame.f_globals, frame.f_globals.keys() & frame.f_code.co_names
+        self._code_names = frame.f_code.co_names
 
     def _remember(self, path: tuple, value, seen: set) -> None:
         if id(value) in seen:
@@ -172,7 +174,7 @@ class State:
                 return f"a dict gains or loses keys: {', '.join(repr(key) for key in container.keys() ^ kept.keys())}"
             if not isinstance(container, (list, dict, set, np.ndarray)) and (names := attributes_of(container).keys() ^ kept.keys()):
                 return f"an object of {type(container).__name__} gains or loses the attribute {', '.join(sorted(names))}"
-        name = self._outside.changed()
+        name = self._outside.changed() or next(iter((self._globals.keys() & self._code_names) - self._known), None)
         return f"`{name}`, which is no variable of the function, is changed" if name else None
 
 

@@ -260,6 +260,13 @@ def escapes(x, X, lanes, N):
     return Holder.value
 
 
+def makes_a_global(x, X, lanes, N):
+    global made_in_a_loop
+    for i in metile.tile_range(0, N):
+        made_in_a_loop = x + i
+    return x
+
+
 def float_bound(x):
     for i in metile.tile_range(0, x):
         x = x + 1
@@ -325,6 +332,7 @@ BODIES = {
     "step of zero": (lambda x, X, lanes, N: list(metile.tile_range(0, N, 0)), ValueError, "the step of tile_range is 0"),
     "break": (breaks, metile.LoweringError, "left by `break`, `return`"), "return": (returns, metile.LoweringError, "left by `break`, `return`"),
     "list grows": (grows, metile.LoweringError, "changes its length"), "pointer rebound": (rebinds_pointer, metile.LoweringError, "carry the offset"),
+    "a new global": (makes_a_global, metile.LoweringError, "`made_in_a_loop`, which is no variable of the function, is changed in the loop"),
     "escape": (escapes, metile.LoweringError, "used outside of it"),
     "static assert": (lambda x, X, lanes, N: metile.static_assert(1 == 2, "one is not two"), metile.LoweringError, "one is not two"),
     "pattern": (lambda x, X, lanes, N: metile.tile_swizzle(x, x, "spiral"), ValueError, "spiral"),
