@@ -5,14 +5,13 @@
 #include <unordered_map>
 
 #include "lang/flow/race/deciders.h"
+#include "lang/flow/race/evaluator.h"
 
 namespace vortex::lang::flow {
 namespace {
 
 constexpr size_t kMostValues = 64;  ///< of one leaf
 constexpr uint64_t kMostCases = 4096;
-
-using Number = std::optional<__int128>;
 
 /// Nodes as machine integers under an assignment of leaves. Each node becomes an instruction behind those of its operands: what is asked for is asked
 /// for every thread.
@@ -68,13 +67,7 @@ private:
       return a ? Number(code.type.wrap(*a)) : std::nullopt;
     if (code.op == Op::Select)
       return a ? (*this)[code.operands[*a != 0 ? 1 : 2]] : std::nullopt;
-    const Number b = (*this)[code.operands[1]];
-    if (code.type == kBool && (code.op == Op::And || code.op == Op::Or)) {
-      const __int128 decides = code.op == Op::Or;
-      if ((a && *a == decides) || (b && *b == decides))
-        return decides;
-    }
-    return a && b ? Number(applyOp(code.op, code.type, *a, *b)) : std::nullopt;
+    return applied(code.op, code.type, a, (*this)[code.operands[1]]);
   }
 
   static constexpr uint64_t kIsLeaf = UINT64_MAX;
@@ -230,17 +223,20 @@ private:
     for (int64_t size : sizes_)
       count *= static_cast<uint64_t>(size);
     for (uint64_t thread = 0; thread < count; ++thread) {
-      uint64_t rest = thread;
-      for (size_t axis = threads_.size(); axis-- > 0;) {
-        const auto size = static_cast<uint64_t>(sizes_[axis]);
-        assignment_.set(first ? threads_[axis].first : threads_[axis].second, static_cast<__int128>(rest % size));
-        rest /= size;
-      }
-      assignment_.forget();
+      place(first, thread);
       if (!visit(thread))
         return false;
     }
     return true;
+  }
+
+  void place(bool first, uint64_t thread) {
+    for (size_t axis = threads_.size(); axis-- > 0;) {
+      const auto size = static_cast<uint64_t>(sizes_[axis]);
+      assignment_.set(first ? threads_[axis].first : threads_[axis].second, static_cast<__int128>(thread % size));
+      thread /= size;
+    }
+    assignment_.forget();
   }
 
   bool holds(const std::vector<Test>& tests) {
@@ -293,15 +289,8 @@ private:
   bool mayMeet(uint64_t first, uint64_t second) {
     if (both_.empty())
       return true;
-    for (const auto& [thread, isFirst] : {std::pair(first, true), std::pair(second, false)}) {
-      uint64_t rest = thread;
-      for (size_t axis = threads_.size(); axis-- > 0;) {
-        const auto size = static_cast<uint64_t>(sizes_[axis]);
-        assignment_.set(isFirst ? threads_[axis].first : threads_[axis].second, static_cast<__int128>(rest % size));
-        rest /= size;
-      }
-    }
-    assignment_.forget();
+    place(true, first);
+    place(false, second);
     return holds(both_);
   }
 

@@ -72,13 +72,14 @@ Number Evaluator::operation(const Node& node, ValueId value, unsigned depth) {
   const Number a = evaluate(graph_.values.operand(value, 0), depth);
   if (node.op == Op::Select)
     return a ? evaluate(graph_.values.operand(value, *a != 0 ? 1 : 2), depth) : std::nullopt;
-  const Number b = evaluate(graph_.values.operand(value, 1), depth);
-  if (node.type == kBool && (node.op == Op::And || node.op == Op::Or)) {
-    const __int128 decides = node.op == Op::Or;
-    if ((a && *a == decides) || (b && *b == decides))
-      return decides;
-  }
-  return a && b ? Number(applyOp(node.op, node.type, *a, *b)) : std::nullopt;
+  return applied(node.op, node.type, a, evaluate(graph_.values.operand(value, 1), depth));
+}
+
+Number applied(Op op, MachineType type, const Number& a, const Number& b) {
+  const __int128 decides = op == Op::Or;
+  if (type == kBool && (op == Op::And || op == Op::Or) && ((a && *a == decides) || (b && *b == decides)))
+    return decides;
+  return a && b ? Number(applyOp(op, type, *a, *b)) : std::nullopt;
 }
 
 Number Evaluator::position(const Node& node) const {

@@ -9,6 +9,9 @@ namespace vortex::lang::flow {
 using Number = std::optional<__int128>;
 using Axes = std::array<int64_t, 3>;
 
+/// applyOp, other than a selection, of operands that may be unknown.
+Number applied(Op op, MachineType type, const Number& a, const Number& b);
+
 /// Where a thread is and what it knows. What memory holds is not known, nor arguments that the launch gives no number.
 class Evaluator {
 public:

@@ -389,9 +389,16 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
 
 //===-- conditions ------------------------------------------------------------------------------------------------===//
 
+/// Branches and assertions on every way to the step: a thread whose assertion fails does not get there.
 void Pair::addConditions(Env& env, StepId step) {
-  for (const Condition& condition : conditionsAt(view_.graph, view_.structure, step))
+  const Graph& graph = view_.graph;
+  for (const Condition& condition : conditionsAt(graph, view_.structure, step))
     assume(clone(env, condition.value), condition.holds);
+  const BlockId to = graph.blockOf(step);
+  for (BlockId at = to; at != kNoBlock; at = view_.structure.dominator(at))
+    for (uint32_t s = indexOf(graph[at].begin); s < indexOf(at == to ? step : graph[at].end); ++s)
+      if (graph[StepId{s}].kind == StepKind::Assert && graph.isInside(to, graph[at].loop))
+        assume(clone(env, graph.uses(graph[StepId{s}]).front()));
 }
 
 /// A loop around the start that was left by its header was left because its condition did not hold for the next iteration.

@@ -131,9 +131,13 @@ private:
     }
   }
 
+  KernelView viewed() {
+    return {graph_,      launch_, graph_.values, values_,      structure_,
+            uniformity_, shape_,  written_,      shapes_.grid, differences_ ? &*differences_ : nullptr};
+  }
+
   void askIntervals(const std::vector<AccessInterval>& intervals, Scope scope) {
-    KernelView view{graph_,      launch_, graph_.values, values_,      structure_,
-                    uniformity_, shape_,  written_,      shapes_.grid, differences_ ? &*differences_ : nullptr};
+    KernelView view = viewed();
     for (const AccessInterval& interval : intervals) {
       std::map<uint32_t, std::vector<Candidate>> byRoot;
       for (const auto& [step, reach] : interval.steps)
@@ -148,8 +152,7 @@ private:
     for (uint32_t s = 0; s < graph_.stepCount(); ++s)
       if (graph_[StepId{s}].accessCount > 0)
         add(StepId{s}, {}, byRoot);
-    KernelView view{graph_,      launch_, graph_.values, values_,      structure_,
-                    uniformity_, shape_,  written_,      shapes_.grid, differences_ ? &*differences_ : nullptr};
+    KernelView view = viewed();
     Pair pair(view, Scope::Grid, nullptr);
     askRoots(pair, byRoot);
   }
