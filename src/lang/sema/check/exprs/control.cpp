@@ -1,5 +1,7 @@
 // if, while, loop, for, break, continue, closures.
 #include "lang/sema/check/exprs/control.h"
+
+#include "lang/sema/check/exprs/branches.h"
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/literals.h"
@@ -18,10 +20,6 @@
 
 namespace vortex::lang {
 
-static Expr* tailOf(Expr* expr);
-static bool isAdaptable(const Expr* expr);
-static bool canAdapt(BodyState& body, const Expr* expr, Type type);
-static void adaptTail(BodyState& body, Expr* expr, Type type);
 static Expr* forByIndex(BodyState& body, Expr* loop);
 static Variable* loopVariable(BodyState& body, const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings);
 
@@ -35,96 +33,6 @@ Expr* condition(BodyState& body, const syn::Expr* expr) {
   else if (out->type->isTensor())
     builder.help("to choose element by element, use `select(condition, a, b)`");
   return errorExpr(body, expr->range);
-}
-
-/// type of two branches; null if they differ
-static Type join(BodyState& body, Type a, Type b) {
-  if (a == b || b->kind == TypeKind::Never || isError(a))
-    return a;
-  if (a->kind == TypeKind::Never || isError(b))
-    return b;
-  if (!a->isTensor() || !b->isTensor() || a->elem != b->elem || a->rank() != b->rank() ||
-      (inKernel(body) && !sameShape(body, a, b)))
-    return nullptr;
-  // In host code the extents of a tensor are part of its value: which one it is, is known when the branch is taken.
-  std::vector<DimExpr> shape = a->shape;
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (dimEqual(body, a->shape[i], b->shape[i]) != DimEqual::Yes)
-      shape[i] = DimExpr::opaque(body.session.newOpaque());
-  return body.types.tensorValue(a->elem, std::move(shape));
-}
-
-/// Gives the branches of an `if` or `match` one type. A value is wanted unless `expected` is unit.
-Type joinBranches(BodyState& body, std::vector<Expr**>& branches, Type expected, SourceRange range) {
-  if (expected && expected->kind == TypeKind::Unit) {
-    bool allNever = true;
-    for (Expr** branch : branches)
-      allNever = allNever && (*branch)->type->kind == TypeKind::Never;
-    return allNever ? body.types.never() : body.types.unit();
-  }
-  Type type = nullptr;
-  Expr* first = nullptr;
-  for (Expr** branch : branches) {
-    if (isError(*branch))
-      return body.types.error();
-    if ((*branch)->type->kind == TypeKind::Never)
-      continue;
-    if (!type) {
-      type = (*branch)->type;
-      first = *branch;
-      continue;
-    }
-    Type joined = join(body, type, (*branch)->type);
-    if (!joined && type->kind == TypeKind::Scalar && (*branch)->type->kind == TypeKind::Scalar) {
-      Expr *a = tailOf(first), *b = tailOf(*branch);
-      if (isAdaptable(b) && canAdapt(body, b, type)) {
-        adaptTail(body, *branch, type);
-        continue;
-      }
-      if (isAdaptable(a) && canAdapt(body, a, (*branch)->type)) {
-        adaptTail(body, first, (*branch)->type);
-        type = (*branch)->type;
-        continue;
-      }
-    }
-    if (!joined) {
-      if (type->kind == TypeKind::Unit || (*branch)->type->kind == TypeKind::Unit)
-        return body.types.unit();  // one branch has no value: the statement form
-      auto builder = error(body, "E0301", range,
-                           "the branches have different types: `" + text(body, type) + "` and `" +
-                               text(body, (*branch)->type) + "`");
-      builder.label(tailOf(first)->range, "`" + text(body, type) + "`")
-          .label(tailOf(*branch)->range, "`" + text(body, (*branch)->type) + "`");
-      return body.types.error();
-    }
-    type = joined;
-  }
-  return type ? type : body.types.never();
-}
-
-static Expr* tailOf(Expr* expr) {
-  while (expr->kind == ExprKind::Block && !expr->args.empty())
-    expr = expr->args.back();
-  return expr;
-}
-/// a number that took its default type
-static bool isAdaptable(const Expr* expr) {
-  return (expr->kind == ExprKind::Int && expr->type->isScalar(Scalar::I32)) ||
-         (expr->kind == ExprKind::Float && expr->type->isScalar(Scalar::F32));
-}
-static bool canAdapt(BodyState& body, const Expr* expr, Type type) {
-  if (type->scalar == Scalar::Bool)
-    return false;
-  if (expr->kind == ExprKind::Float)
-    return isFloat(type->scalar) && (!type->isScalar(Scalar::F64) || writtenInF64(body, expr));
-  return isFloat(type->scalar) || expr->intValue >= 0 || !isUnsigned(type->scalar);
-}
-static void adaptTail(BodyState& body, Expr* expr, Type type) {
-  while (expr->kind == ExprKind::Block && !expr->args.empty()) {
-    expr->type = type;
-    expr = expr->args.back();
-  }
-  adaptLiteral(body, expr, type);
 }
 
 /// Branches nest in the typed program; passes over it recurse.
@@ -205,11 +113,10 @@ Expr* checkLoop(BodyState& body, const syn::LoopExpr* expr, Type expected) {
 /// `break 1` takes the type of a later `break 0.5`, as the branches of an `if` do.
 static void adaptEarlierBreaks(BodyState& body, const Expr* value) {
   BodyState::Loop& loop = body.loops.back();
-  if (!loop.result || loop.result == loop.expected || loop.result == value->type ||
-      loop.result->kind != TypeKind::Scalar || value->type->kind != TypeKind::Scalar)
+  if (!loop.result || loop.result == loop.expected || loop.result == value->type)
     return;
   for (Expr* each : loop.breaks)
-    if (const Expr* tail = tailOf(each->args.front()); !isAdaptable(tail) || !canAdapt(body, tail, value->type))
+    if (!canAdapt(body, tailOf(each->args.front()), value->type))
       return;
   for (Expr* each : loop.breaks)
     adaptTail(body, each->args.front(), value->type);

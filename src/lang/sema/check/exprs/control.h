@@ -14,6 +14,5 @@ Expr* checkBreak(BodyState& body, const syn::BreakExpr* expr);
 Expr* checkContinue(BodyState& body, const syn::ContinueExpr* expr);
 Expr* checkClosure(BodyState& body, const syn::ClosureExpr* expr, Type expected);
 Expr* condition(BodyState& body, const syn::Expr* expr);
-Type joinBranches(BodyState& body, std::vector<Expr**>& branches, Type expected, SourceRange range);
 
 }  // namespace vortex::lang

@@ -1,6 +1,7 @@
 // `match` as a chain of ifs, with the check that some arm always matches.
 #include "lang/sema/check/exprs/match.h"
 #include "lang/sema/check/constants/constants.h"
+#include "lang/sema/check/exprs/branches.h"
 #include "lang/sema/check/exprs/control.h"
 #include "lang/sema/check/exprs/exhaustive.h"
 #include "lang/sema/check/exprs/expr.h"
