@@ -14,6 +14,8 @@
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Parser/Parser.h"
 
+#include <llvm/Target/TargetMachine.h>
+
 namespace vortex::pipeline {
 namespace {
 
@@ -193,11 +195,13 @@ Result<std::vector<uint8_t>> compileEntry(const std::string& name, std::span<con
   return std::vector<uint8_t>(text->begin(), text->end());
 }
 
-Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& name, const std::string& cpu) {
+Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& name, const std::string& cpu, Effort effort) {
   if (name == "cpu") {
     auto target = target::cpu::codegen::createTarget({.cpu = cpu, .features = ""});
     if (!target)
       return target.takeError();
+    if (effort == Effort::Quick)
+      target->machine->setOptLevel(llvm::CodeGenOptLevel::None);
     return std::unique_ptr<BackEnd>(new CpuBackEnd(std::move(target).value()));
   }
   if (target::metal::isTarget(name))

@@ -53,8 +53,12 @@ private:
 Result<std::vector<uint8_t>> compileEntry(const std::string& target, std::span<const uint8_t> entries,
                                           const std::string& symbol, uint32_t slotCount);
 
+/// What code for processors is made for. Quick: for the time until it is there, which for large kernels is a seventh; it runs a few times longer.
+enum class Effort : uint8_t { Usual, Quick };
+
 /// `target`: "cpu" or "sm_80", "sm_90", …; `cpu`: processor for the first. Error: unknown, with the known ones.
-Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& target, const std::string& cpu);
+Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& target, const std::string& cpu,
+                                               Effort effort = Effort::Usual);
 
 /// The chip that kernels for a target are planned for; null: a processor.
 const chip::Gpu* chipOf(const std::string& target);

@@ -17,8 +17,8 @@
 
 namespace vortex::pipeline {
 
-ModuleCompiler::ModuleCompiler(std::string target, std::string cpu, bool useCache)
-    : target_(std::move(target)), cpu_(std::move(cpu)),
+ModuleCompiler::ModuleCompiler(std::string target, std::string cpu, bool useCache, Effort effort)
+    : target_(std::move(target)), cpu_(std::move(cpu)), effort_(effort),
       cache_(useCache ? std::make_unique<artifact::Cache>() : nullptr) {}
 
 ModuleCompiler::~ModuleCompiler() = default;
@@ -55,6 +55,8 @@ std::shared_ptr<const artifact::Kernel> ModuleCompiler::compile(std::string_view
     return compileAnew(text, failure, nobody);
   base::Hasher hasher;
   hasher.addField("vx module").addField(buildId()).addField(target_).addField(backEndIdentity(target_, cpu_));
+  if (effort_ == Effort::Quick)
+    hasher.addField("quick");
   const std::string key = hasher.addField(text).finishHex();
   if (auto bytes = cache_->get(key))
     if (auto known = artifact::deserialize(*bytes))
@@ -67,7 +69,7 @@ std::shared_ptr<const artifact::Kernel> ModuleCompiler::compile(std::string_view
 
 std::shared_ptr<const artifact::Kernel> ModuleCompiler::compileAnew(std::string_view text, Failure& failure,
                                                                     const BackEnd::Observer& observer) {
-  auto backEnd = createBackEnd(target_, cpu_);
+  auto backEnd = createBackEnd(target_, cpu_, effort_);
   if (!backEnd) {
     failure.message = backEnd.error().message;
     return nullptr;

@@ -12,7 +12,7 @@ namespace vortex::pipeline {
 class ModuleCompiler {
 public:
   /// With the cache, what the same text gave before is taken from disk.
-  ModuleCompiler(std::string target, std::string cpu, bool useCache);
+  ModuleCompiler(std::string target, std::string cpu, bool useCache, Effort effort = Effort::Usual);
   ~ModuleCompiler();
   /// The module as written. Null and `failure` set: it does not parse.
   mlir::OwningOpRef<mlir::ModuleOp> parse(std::string_view text, Failure& failure);
@@ -26,6 +26,7 @@ private:
   mlir::MLIRContext& context();
 
   std::string target_, cpu_;
+  Effort effort_;
   std::unique_ptr<artifact::Cache> cache_;
   std::unique_ptr<mlir::MLIRContext> context_;  ///< made on first use: a cached kernel needs none
 };

@@ -156,3 +156,31 @@ def test_random_kernels(vortex, device, tmp_path, round):
             done = vortex("run", path, "--kernel", f"k{number}", "--grid", THREADS, "--block", THREADS, "--buffer", f"0=u32[{THREADS}]", "--buffer",
                           words("1", x), "--buffer", words("2", np.array(TABLE, np.int32)), "--print", 0, *where)
             assert done.stdout.split() == [str(each) for each in wanted.astype(np.uint32)], (seed + number, where, kernel(program, f"k{number}"))
+
+
+GUARDED = """#include <metal_stdlib>
+using namespace metal;
+kernel void k(device float* out [[buffer(0)]], constant uint2& n [[buffer(1)]], threadgroup float* t [[threadgroup(0)]],
+              uint i [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]]) {
+  uint rounds = n.x ? group / n.x : 3;
+  float sum = 0;
+  for (uint r = 0; r < rounds; ++r) {
+    t[i] = i + r;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    sum += t[(i + 1) % n.y];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  out[group * n.y + i] = sum;
+}
+"""
+
+
+def test_no_thread_is_asked_for_a_bound_that_a_guarded_division_makes(vortex, device, tmp_path):
+    (tmp_path / "k.metal").write_text(GUARDED)
+    launch = ["run", tmp_path / "k.metal", "--groups", 6, "--block", 4, "--threadgroup", "0=16", "--buffer", "0=f32[24]", "--buffer", "1=u32:2,4", "--print", 0]
+    expected = [sum((i + 1) % 4 + r for r in range(group // 2)) for group in range(6) for i in range(4)]
+    for where in (["--check"], ["--device", device]):
+        assert list(map(float, vortex(*launch, *where).stdout.split())) == expected
+    dumped = vortex(*launch, "--no-cache", "--dump-after", "irgen")
+    text = dumped.stdout + dumped.stderr
+    assert "vx.barrier" in text and "atomic_rmw" not in text

@@ -55,7 +55,7 @@ public:
     return std::make_shared<Entries>(*std::move(cpu), *std::move(stream));
   }
   Entries(hal::DeviceRef cpu, hal::StreamRef stream)
-      : cpu(std::move(cpu)), stream(std::move(stream)), compiler_("cpu", "native", true) {}
+      : cpu(std::move(cpu)), stream(std::move(stream)), compiler_("cpu", "native", true, pipeline::Effort::Quick) {}
 
   Result<Entry*> find(const std::shared_ptr<const artifact::Kernel>& kernel, const std::string& symbol,
                       uint32_t threads, uint64_t sharedBytes) {

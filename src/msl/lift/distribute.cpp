@@ -25,16 +25,26 @@ Value Distributor::zero(mlir::OpBuilder& b, mlir::Type type) {
   return b.create<arith::ConstantOp>(loc_, b.getZeroAttr(type));
 }
 
-bool Distributor::isRecomputed(Value value, unsigned depth) const {
-  constexpr unsigned kDeepest = 6;
+/// Sums and products of thread ids and uniform values, of this many operations one above the other, are cheaper than memory; and where they are
+/// computed, the back ends know what lanes have in common and how far they are apart.
+static constexpr unsigned kMostSteps = 24;
+
+unsigned Distributor::stepsTo(Value value) const {
   if (!uniformity_.isPerThread(value) || isThreadId(value))
-    return true;
-  mlir::Operation* op = value.getDefiningOp();
-  if (!op || depth == kDeepest || op->getNumRegions() != 0 || !mlir::isPure(op) ||
-      !llvm::isa<arith::ArithDialect>(op->getDialect()))
-    return false;
-  return llvm::all_of(op->getOperands(), [&](Value operand) { return isRecomputed(operand, depth + 1); });
+    return 0;
+  if (auto known = steps_.find(value); known != steps_.end())
+    return known->second;
+  unsigned steps = kMostSteps + 1;
+  if (mlir::Operation* op = value.getDefiningOp();
+      op && op->getNumRegions() == 0 && mlir::isPure(op) && llvm::isa<arith::ArithDialect>(op->getDialect())) {
+    steps = 1;
+    for (Value operand : op->getOperands())
+      steps = std::max(steps, 1 + stepsTo(operand));
+  }
+  return steps_[value] = steps;
 }
+
+bool Distributor::isRecomputed(Value value) const { return stepsTo(value) <= kMostSteps; }
 
 SmallVector<Value> Distributor::emitThreads(llvm::ArrayRef<Value> sources, llvm::ArrayRef<Value> tensors,
                                             mlir::TypeRange results, Body body) {
@@ -104,11 +114,31 @@ void Distributor::emitUniform(mlir::Operation& op) {
     return;
   }
   mlir::IRMapping map;
-  for (Value operand : op.getOperands())
-    map.map(operand, outside(operand, false));
+  op.walk([&](mlir::Operation* each) {
+    for (Value operand : each->getOperands())
+      if (!op.isAncestor(operand.getParentBlock()->getParentOp()))
+        map.map(operand, outside(operand, false));
+  });
   mlir::Operation* copy = b_.clone(op, map);
   for (auto [from, to] : llvm::zip(op.getResults(), copy->getResults()))
     bound_[from] = to;
+}
+
+/// Those results of a condition that are the same in all threads, though others are not.
+void Distributor::emitChosen(mlir::Operation& op) {
+  auto choice = llvm::dyn_cast<scf::IfOp>(op);
+  for (mlir::OpResult result : op.getResults()) {
+    if (!choice || uniformity_.isPerThread(result))
+      continue;
+    const unsigned i = result.getResultNumber();
+    Value yes = choice.thenYield().getOperand(i), no = choice.elseYield().getOperand(i);
+    if (yes.getDefiningOp<mlir::ub::PoisonOp>())
+      yes = no;
+    if (no.getDefiningOp<mlir::ub::PoisonOp>())
+      no = yes;
+    bound_[result] = b_.create<arith::SelectOp>(op.getLoc(), outside(choice.getCondition(), false), outside(yes, false),
+                                                outside(no, false));
+  }
 }
 
 /// Values of the segment that code behind it uses and that are not computed anew there.
@@ -195,9 +225,11 @@ void Distributor::emitBlock(mlir::Block& block, Value mask) {
       continue;
     }
     if (!uniformity_.hasBarrier(&op)) {
-      bool isUniform = op.getNumRegions() == 0 && op.getNumResults() > 0 &&
+      bool isUniform = op.getNumResults() > 0 && (op.getNumRegions() == 0 || uniformity_.isUniformChoice(op)) &&
                        llvm::none_of(op.getResults(), [&](Value result) { return uniformity_.isPerThread(result); });
       isUniform ? emitUniform(op) : segment.push_back(&op);
+      if (!isUniform)
+        emitChosen(op);
       continue;
     }
     close();

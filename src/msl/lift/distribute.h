@@ -33,6 +33,7 @@ private:
   void emitBlock(mlir::Block& block, mlir::Value mask);
   void emitSegment(llvm::ArrayRef<mlir::Operation*> ops, mlir::Value mask);
   void emitUniform(mlir::Operation& op);
+  void emitChosen(mlir::Operation& op);
   void emitIf(mlir::scf::IfOp op, mlir::Value mask);
   void emitMaskedIf(mlir::scf::IfOp op, mlir::Value mask);
   llvm::SmallVector<mlir::Value> emitMaskedBranch(mlir::scf::IfOp op, mlir::Region& region, mlir::Value mask);
@@ -40,7 +41,10 @@ private:
   void emitMaskedWhile(mlir::scf::WhileOp op, mlir::Value mask);
 
   bool isThreadId(mlir::Value value) const { return llvm::is_contained(ids_, value); }
-  bool isRecomputed(mlir::Value value, unsigned depth = 0) const;
+  /// Length of the longest chain of operations from thread ids and uniform values to `value`; more than all that are allowed if others are in it.
+  unsigned stepsTo(mlir::Value value) const;
+  /// Whether each region that needs the value computes it, instead of passing it on.
+  bool isRecomputed(mlir::Value value) const;
   /// A value of the thread's function at block level: a scalar where `likeScalar`, else a tensor.
   mlir::Value outside(mlir::Value value, bool asTensor);
   mlir::Value narrowed(mlir::Value mask, mlir::Value condition, bool isNegated);
@@ -61,8 +65,9 @@ private:
   mlir::OpBuilder& b_;
   mlir::Location loc_;
   llvm::DenseMap<mlir::Value, mlir::Value> bound_;  ///< uniform: scalar; per thread: tensor
-  mlir::Value flag_;                                ///< shared word of any()
-  mlir::Operation* start_ = nullptr;                ///< where flag_ is made
+  mutable llvm::DenseMap<mlir::Value, unsigned> steps_;
+  mlir::Value flag_;                  ///< shared word of any()
+  mlir::Operation* start_ = nullptr;  ///< where flag_ is made
 };
 
 }  // namespace vortex::msl::lift

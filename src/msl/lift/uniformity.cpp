@@ -23,12 +23,38 @@ Uniformity::Uniformity(mlir::func::FuncOp function, llvm::ArrayRef<mlir::Value> 
   } while (changed_);
 }
 
-void Uniformity::visitLeaf(mlir::Operation& op, bool isBlockLevel) {
+/// Whether all threads compute the same, and may do so once.
+bool Uniformity::isUniformLeaf(mlir::Operation& op) const {
   auto load = llvm::dyn_cast<ir::LoadOp>(op);
   bool isTable = load && readOnly_.contains(load.getView());
   bool differs = llvm::any_of(op.getOperands(), [&](mlir::Value value) { return perThread_.contains(value); });
-  bool isUniform = isBlockLevel && !differs && (isTable || mlir::isPure(&op));
-  if (!isUniform)
+  return !differs && (isTable || mlir::isPure(&op));
+}
+
+bool Uniformity::isUniformChoice(mlir::Operation& op) const {
+  auto choice = llvm::dyn_cast<scf::IfOp>(op);
+  if (!choice || isPerThread(choice.getCondition()))
+    return false;
+  return llvm::all_of(op.getRegions(), [&](mlir::Region& region) {
+    return region.empty() || llvm::all_of(region.front(), [&](mlir::Operation& inner) {
+             return inner.getNumRegions() == 0 ? isUniformLeaf(inner) : isUniformChoice(inner);
+           });
+  });
+}
+
+bool Uniformity::isUniformlyChosen(mlir::OpResult result) const {
+  auto choice = llvm::dyn_cast<scf::IfOp>(result.getOwner());
+  if (!choice || isPerThread(choice.getCondition()))
+    return false;
+  return llvm::all_of(choice->getRegions(), [&](mlir::Region& region) {
+    mlir::Value yielded = region.front().getTerminator()->getOperand(result.getResultNumber());
+    return yielded.getDefiningOp<mlir::ub::PoisonOp>() ||
+           (!isPerThread(yielded) && !region.isAncestor(yielded.getParentRegion()));
+  });
+}
+
+void Uniformity::visitLeaf(mlir::Operation& op, bool isBlockLevel) {
+  if (!isBlockLevel || !isUniformLeaf(op))
     for (mlir::Value result : op.getResults())
       mark(result);
 }
@@ -39,9 +65,12 @@ void Uniformity::visit(mlir::Block& block, bool isBlockLevel) {
       visitLeaf(op, isBlockLevel);
       continue;
     }
+    if (isBlockLevel && !hasBarrier(&op) && isUniformChoice(op))
+      continue;
     if (!isBlockLevel || !hasBarrier(&op)) {
-      for (mlir::Value result : op.getResults())
-        mark(result);
+      for (mlir::OpResult result : op.getResults())
+        if (!isBlockLevel || !isUniformlyChosen(result))
+          mark(result);
       for (mlir::Region& region : op.getRegions())
         for (mlir::Block& inner : region) {
           for (mlir::Value argument : inner.getArguments())
