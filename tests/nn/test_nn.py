@@ -24,3 +24,10 @@ def test_decoding_compiles_for_gpus(vortex, tmp_path, target):
     assert entries
     for entry in entries:  # keys and values in accesses of 16 bytes
         assert not re.search(r"ld\.global\S*16 ", entry) and len(re.findall(r"ld\.global\S*\.v[48]", entry)) >= 4
+
+
+def test_heads_that_share_keys_are_multiplied_by_matrix_units(vortex):
+    code = vortex("build", HERE / "paged_attention.vx", "--no-cache", "--target", "sm_90", "--emit", "asm").stdout
+    [*entries] = [entry for entry in code.split(".visible .entry")[1:] if re.match(r"\s*\S*attend_groups\S*_4_64_main\b", entry)]
+    assert len(entries) == 1
+    assert "mma.sync" in entries[0] and "cp.async.cg" in entries[0] and ".minnctapersm 14" not in entries[0]

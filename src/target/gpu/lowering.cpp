@@ -336,7 +336,7 @@ void Lowering::lowerOp(mlir::Operation* op) {
       })
       .Case([&](ir::BlockDimOp dim) { setScalar(dim, blockDim(unsigned(dim.getAxis()))); })
       .Case([&](ir::BarrierOp barrier) {
-        tiles_->flushReads(nullptr);
+        tiles_->flushReads(op);
         if (!barrier.getGrid())
           return hazards_.barrier();
         b.create<vxt::GridBarrierOp>(loc, view(barrier.getGrid()).pointer);

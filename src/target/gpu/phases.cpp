@@ -109,6 +109,10 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
   auto describe = [&](ir::vxt::KernelOp lowered, size::Expr when, bool hasOthers = false) {
     for (KernelVersion& version : splitVersions(lowered, argumentOf, hasOthers)) {
       described.symbol = version.kernel.getSymName().str();
+      // Registers are not limited for more blocks than shared memory has room for.
+      if (const int64_t blocks = version.kernel.getMinBlocks(), bytes = version.kernel.getSharedBytes();
+          blocks > 1 && bytes > 0)
+        version.kernel.setMinBlocks(std::clamp<int64_t>(int64_t(state.chip.sharedBytesPerCore) / bytes, 1, blocks));
       if (size::Expr holds = both(when, version.when))
         described.versions.push_back({state.kernel.sizes.add(holds), described.symbol});
     }

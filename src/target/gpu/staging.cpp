@@ -95,7 +95,7 @@ void Lowering::copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous) 
 }
 
 void Lowering::lowerStageCopy(ir::StageCopyOp op) {
-  tiles_->flushReads(nullptr);
+  tiles_->flushReads(op);
   const View source = view(op.getSource());
   hazards_.read(source.root);
   hazards_.write(view(op.getDestination()).root);

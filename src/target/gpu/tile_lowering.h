@@ -47,7 +47,7 @@ public:
   virtual bool isPending(mlir::Value) { return false; }
 
   /// Called before effects of the block lowering on memory (regions, scalar stores, atomics, scf with effects inside): lazily evaluated
-  /// tiles that read memory must be evaluated first. Null: everything.
+  /// tiles that read memory must be evaluated first.
   virtual void flushReads(mlir::Operation* effect) = 0;
   /// Stores that wait to be emitted together are emitted: memory that they read or write is about to be given to others.
   virtual void flushStores() = 0;

@@ -8,14 +8,15 @@
 namespace vortex::target {
 
 bool mayWrite(mlir::Operation* effect, mlir::Value view) {
-  if (!effect)
+  if (mlir::isa<ir::BarrierOp>(effect))
     return true;
   const mlir::Value root = ir::rootView(view);
   bool writes = false;
   effect->walk([&](mlir::Operation* op) {
     llvm::TypeSwitch<mlir::Operation*>(op)
         .Case<ir::StoreOp, ir::TileStoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicStoreOp>(
-            [&](auto store) { writes |= ir::rootView(store.getView()) == root; });
+            [&](auto store) { writes |= ir::rootView(store.getView()) == root; })
+        .Case([&](ir::StageCopyOp copy) { writes |= ir::rootView(copy.getDestination()) == root; });
   });
   return writes;
 }

@@ -5,7 +5,7 @@
 
 namespace vortex::target {
 
-/// `effect` may write memory that `view` is a window of. Null: any.
+/// `effect` may write memory that `view` is a window of; a barrier, any.
 bool mayWrite(mlir::Operation* effect, mlir::Value view);
 
 /// Something behind `op`, in the block that holds it, or inside `op` reads the load, or what is computed from it and has no memory of its own

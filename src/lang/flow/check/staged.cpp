@@ -105,14 +105,13 @@ void StagingFlow::stage(StepId id, const Step& step, State& state, Context conte
   const Place& source = graph_[graph_.accessesOf(step).front().place];
   const auto& all = touched(step.place, graph_.blockOf(id), context);
   for (const StagedUnits& units : all)
-    for (uint32_t i = units.first; i < units.first + units.count; ++i) {
+    for (Staged& tensor : StagedState::of(state, units)) {
       const bool isCertain = units.isCertain && units.count == 1 && all.size() == 1;
-      Staged& tensor = state.tensors[i];
       tensor.content = isCertain ? uint8_t(kPending) : static_cast<uint8_t>(tensor.content | kPending);
       tensor.isTouched = tensor.isTouched && !isCertain;
       for (const LastSync& last : state.lastSyncs)
         tensor.groups[last] |= 1;
-      if (isCertain) {
+      if (isCertain && graph_[step.place].dims.empty()) {
         tensor.stagers.clear();
         tensor.sources.clear();
       }
@@ -127,16 +126,14 @@ void StagingFlow::step(StepId id, const Step& step, State& state, Context contex
   case StepKind::Stage: return stage(id, step, state, context);
   case StepKind::Declare:
   case StepKind::Empty:
-    if (const StagedUnits units = tensors_.of(graph_[step.place].root); units.count > 0)
-      for (uint32_t i = 0; i < units.count; ++i)
-        state.tensors[units.first + i].content = kNothing;
+    for (Staged& tensor : StagedState::of(state, tensors_.of(graph_[step.place].root)))
+      tensor.content = kNothing;
     return;
   default: break;
   }
   for (const Access& access : graph_.accessesOf(step))
     for (const StagedUnits& units : touched(access.place, graph_.blockOf(id), context))
-      for (uint32_t i = units.first; i < units.first + units.count; ++i) {
-        Staged& tensor = state.tensors[i];
+      for (Staged& tensor : StagedState::of(state, units)) {
         tensor.isTouched = true;
         if (access.mode != AccessMode::Read)
           tensor.content =

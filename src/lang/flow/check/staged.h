@@ -35,18 +35,21 @@ struct Staged {
   bool isCurrent() const;
 };
 
-struct StagedState {
-  std::vector<Staged> tensors;
-  std::set<LastSync> lastSyncs;
-  bool operator==(const StagedState&) const = default;
-};
-
 /// Consecutive entries of StagedState::tensors, of one variable.
 struct StagedUnits {
   LocalId local = kNoLocal;
   uint32_t first = 0, count = 0;
   bool isCertain = false;  ///< it is exactly these
   std::optional<uint32_t> slot = {};
+};
+
+struct StagedState {
+  std::vector<Staged> tensors;
+  std::set<LastSync> lastSyncs;
+  bool operator==(const StagedState&) const = default;
+  static auto of(auto& state, const StagedUnits& units) {
+    return std::span(state.tensors).subspan(units.first, units.count);
+  }
 };
 
 /// The tensors that copies are staged into.

@@ -70,8 +70,8 @@ Contexts contextsFor(Graph& graph, const Structure& structure, const StagedTenso
 class Checker {
 public:
   Checker(Graph& graph, const Structure& structure, const StagedTensors& tensors, diag::DiagnosticSink& sink)
-      : graph_(graph), structure_(structure), contexts_(contextsFor(graph, structure, tensors)),
-        flow_(graph, tensors, contexts_, plan_), sink_(sink) {}
+      : graph_(graph), contexts_(contextsFor(graph, structure, tensors)), flow_(graph, tensors, contexts_, plan_),
+        values_(graph.values, surroundingsOf(graph, structure, graph.values)), sink_(sink) {}
 
   std::map<const Expr*, std::vector<int64_t>> run() {
     std::optional<Solution<StagingFlow>> solution;
@@ -117,8 +117,8 @@ private:
         return;
       if (step.kind == StepKind::Stage) {
         for (const StagedUnits& units : flow_.touched(step.place, graph_.blockOf(id), context))
-          for (uint32_t i = units.first; i < units.first + units.count && !isExtended; ++i)
-            isExtended = state.tensors[i].isTouched && plan_.barriers.insert(id).second;
+          for (const Staged& tensor : StagedState::of(state, units))
+            isExtended = isExtended || (tensor.isTouched && plan_.barriers.insert(id).second);
         return;
       }
       if (step.kind != StepKind::Jump)
@@ -152,9 +152,9 @@ private:
     if (step.kind == StepKind::Barrier)
       pending_.try_emplace(id, kMostInFlight);
     for (const Access& access : graph_.accessesOf(step)) {
-      const auto& touched = flow_.touched(access.place, graph_.blockOf(id), context);
-      for (const StagedUnits& units : touched) {
-        need(units, state);
+      for (const StagedUnits& units : flow_.touched(access.place, graph_.blockOf(id), context)) {
+        for (const Staged& tensor : StagedState::of(state, units))  // complete at the `sync_block()` before it
+          waitFor(tensor);
         if (access.mode != AccessMode::Read)
           conflict(id, access, units, state, false);
         if (access.mode != AccessMode::Write)
@@ -176,30 +176,34 @@ private:
     }
   }
 
-  /// The copies that this access needs are complete at the `sync_block()` before it.
-  void need(const StagedUnits& units, const StagedState& state) {
-    for (uint32_t i = units.first; i < units.first + units.count; ++i)
-      waitFor(state.tensors[i]);
-  }
-
   /// A store to what a copy reads: the `sync_block()` before it waits for that copy. Without one between them it is a race.
   void storeTo(const Place& place, const StagedState& state) {
-    for (const Staged& tensor : state.tensors) {
-      const auto isSource = [&](LocalId root) { return tensor.sources.contains(root); };
-      const bool mayBe = place.isUnknown() ? std::any_of(place.candidates.begin(), place.candidates.end(), isSource)
-                                           : isSource(place.root);
-      if (mayBe || tensor.sources.contains(kNoLocal))
+    const auto roots = place.roots();
+    for (const Staged& tensor : state.tensors)
+      if (tensor.sources.contains(kNoLocal) ||
+          std::any_of(roots.begin(), roots.end(), [&](LocalId root) { return tensor.sources.contains(root); }))
         waitFor(tensor);
-    }
   }
 
   void conflict(StepId id, const Access& access, const StagedUnits& units, const StagedState& state, bool isRead) {
-    for (uint32_t i = units.first; i < units.first + units.count; ++i)
-      if (const Staged& tensor = state.tensors[i]; tensor.content & kPending) {
-        const StepId stager = tensor.stagers.empty() ? kNoStep : *tensor.stagers.begin();
-        conflicts_.try_emplace(originOf(id, access), Conflict{id, stager, units, isRead});
-        return;
-      }
+    for (const Staged& tensor : StagedState::of(state, units))
+      if ((tensor.content & kPending) &&
+          (isRead || graph_[id].kind != StepKind::Stage ||
+           !std::all_of(tensor.stagers.begin(), tensor.stagers.end(), [&](StepId each) { return areApart(id, each); })))
+        return void(conflicts_.try_emplace(originOf(id, access), Conflict{id, *tensor.stagers.begin(), units, isRead}));
+  }
+
+  /// Copies of two statements into parts of one tensor that never have an element in common.
+  bool areApart(StepId id, StepId stager) {
+    const auto &dims = graph_[graph_[id].place].dims, &others = graph_[graph_[stager].place].dims;
+    const auto endsBefore = [&](const DimRange& a, StepId of, const DimRange& b, StepId other) {
+      const __int128 last = values_.range(a.isIndex() ? a.begin : a.end, pointOf(of)).high - (a.isIndex() ? 0 : 1);
+      return last < values_.range(b.begin, pointOf(other)).low;
+    };
+    for (size_t i = 0; i < std::min(dims.size(), others.size()); ++i)
+      if (endsBefore(dims[i], id, others[i], stager) || endsBefore(others[i], stager, dims[i], id))
+        return true;
+    return false;
   }
 
   const Expr* originOf(StepId id, const Access& access) const {
@@ -208,8 +212,8 @@ private:
 
   void read(StepId id, const Access& access, const StagedUnits& units, const StagedState& state, Context context) {
     uint8_t content = 0;
-    for (uint32_t i = units.first; i < units.first + units.count; ++i)
-      content |= state.tensors[i].content;
+    for (const Staged& tensor : StagedState::of(state, units))
+      content |= tensor.content;
     if (content & kPending)
       return conflict(id, access, units, state, true);
     if (!(content & kNothing))
@@ -268,8 +272,8 @@ private:
       solve(graph_, flow_, contexts_).forEach([&](StepId id, const StagedState& state, Context context) {
         for (const Access& access : graph_.accessesOf(graph_[id]))
           for (const StagedUnits& units : flow_.touched(access.place, graph_.blockOf(id), context))
-            for (uint32_t i = units.first; i < units.first + units.count; ++i)
-              if (state.tensors[i].content & kNothing)
+            for (const Staged& tensor : StagedState::of(state, units))
+              if (tensor.content & kNothing)
                 still.insert(originOf(id, access));
       });
       for (auto& [expr, read] : reads_)
@@ -297,14 +301,13 @@ private:
     if (high == kNoValue)
       return {};
     const ValueId runs = nodes.op(Op::Lt, kBool, low, high);
-    Values values(nodes, surroundingsOf(graph_, structure_, nodes));
     std::set<std::pair<BlockId, uint32_t>> closed;
     for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
       const Step& branch = graph_.terminator(BlockId{b});
       if (branch.kind != StepKind::Branch || graph_.blocks[b].loop != kNoLoop)
         continue;
-      const PointId point = values.assume(PointId{indexOf(graph_.blocks[b].end) - 1}, {{runs, true}});
-      const Interval known = values.range(branch.value, point);
+      const PointId point = values_.assume(PointId{indexOf(graph_.blocks[b].end) - 1}, {{runs, true}});
+      const Interval known = values_.range(branch.value, point);
       if (known.low == known.high)
         closed.insert({BlockId{b}, known.low != 0 ? 1u : 0u});
     }
@@ -374,10 +377,10 @@ private:
   }
 
   Graph& graph_;
-  const Structure& structure_;
   Contexts contexts_;
   StagingPlan plan_;
   StagingFlow flow_;
+  Values values_;
   diag::DiagnosticSink& sink_;
   std::map<StepId, int64_t> pending_;  ///< by `sync_block()`
   std::map<const Expr*, Read> reads_;

@@ -176,7 +176,7 @@ void Emitter::emitOp(mlir::Operation* op) {
       .Case([&](ir::GridDimOp dim) { setScalar(dim, gridDim[unsigned(dim.getAxis())]); })
       .Case([&](ir::BlockDimOp dim) { setScalar(dim, blockDim[unsigned(dim.getAxis())]); })
       .Case([&](ir::BarrierOp barrier) {
-        tiles->flushReads(nullptr);
+        tiles->flushReads(op);
         if (barrier.getGrid())  // regions already run to completion one after another
           emitMeeting();
       })

@@ -32,7 +32,7 @@ public:
   virtual void bind(mlir::Value tile, TileBuffer buffer) = 0;
 
   /// Called before effects of the block emitter on memory (regions, scalar stores, atomics, scf with effects inside): lazily
-  /// evaluated tiles that read memory must be evaluated first. Null: everything.
+  /// evaluated tiles that read memory must be evaluated first.
   virtual void flushReads(mlir::Operation* effect) = 0;
 
   /// Stores that wait to be emitted together are emitted: memory that they read or write is about to be given to others.

@@ -189,9 +189,7 @@ void Tiles::flushReads(mlir::Operation* effect) {
     return;
   flushStores();
   for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scopes_.back().loads)) {
-    if (v_.place(load) || !mayWrite(effect, load.getView()))
-      continue;
-    if (!effect || isReadAfter(load, effect))
+    if (!v_.place(load) && mayWrite(effect, load.getView()) && isReadAfter(load, effect))
       toMemory(load.getResult());
   }
 }

@@ -273,6 +273,59 @@ TEST(Carried, ABranchMayHandOnWhatItLoads) {
   check(loopOf(shape, body, "%s, %c, %a2, %a3"), shape, 0, random);
 }
 
+/// A tile in shared memory is read where it is used, unless that is overwritten before.
+TEST(Carried, CopiesInALoopLeaveWhatWasReadBeforeIt) {
+  std::mt19937 random(std::random_device{}());
+  check(kernel({}, R"(
+  %t = vx.alloc "t" : !vx.view<8x8xi32, shared>
+  vx.stage_copy %x[%at0, %c0] to %t {vx.guarded} : <?x?xi32, global> to <8x8xi32, shared>
+  vx.stage_commit
+  vx.stage_wait 0
+  vx.barrier
+  %first = vx.tile_load %t[%c0, %c0] inbounds : <8x8xi32, shared> -> tensor<8x8xi32>
+  %p = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x2) -> (tensor<8x8xi32>) {
+    vx.barrier
+    vx.stage_copy %x[%at1, %c0] to %t {vx.guarded} : <?x?xi32, global> to <8x8xi32, shared>
+    vx.stage_commit
+    vx.stage_wait 0
+    vx.barrier
+    %next = vx.tile_load %t[%c0, %c0] inbounds : <8x8xi32, shared> -> tensor<8x8xi32>
+    %sum = arith.addi %a, %next : tensor<8x8xi32>
+    scf.yield %sum : tensor<8x8xi32>
+  }
+  %r:4 = scf.for %i = %c0 to %n step %c1 iter_args(%a0 = %p, %a1 = %x1, %a2 = %x2, %a3 = %x3)
+      -> (tensor<8x8xi32>, tensor<8x8xi32>, tensor<8x8xi32>, tensor<8x8xi32>) {
+    %sum = arith.addi %a0, %first : tensor<8x8xi32>
+    scf.yield %sum, %a1, %a2, %a3 : tensor<8x8xi32>, tensor<8x8xi32>, tensor<8x8xi32>, tensor<8x8xi32>
+  }
+)"),
+        {}, 0, random);
+}
+
+/// A tile that a barrier stands behind is copied where something behind that reads it.
+TEST(Carried, BarriersCopyOnlyWhatIsReadBehindThem) {
+  std::mt19937 random(std::random_device{}());
+  const auto bytes = [&](const char* read) {
+    return check(kernel({}, base::concat(R"(
+  %t = vx.alloc "t" : !vx.view<8x8xi32, shared>
+  vx.tile_store %x0, %t[%c0, %c0] inbounds : tensor<8x8xi32>, <8x8xi32, shared>
+  vx.barrier
+  %first = vx.tile_load %t[%c0, %c0] inbounds : <8x8xi32, shared> -> tensor<8x8xi32>
+  vx.tile_store %first, %o[%at0, %c0] : tensor<8x8xi32>, <?x?xi32, global>
+  vx.barrier
+  %r:4 = scf.for %i = %c0 to %n step %c1 iter_args(%a0 = %x0, %a1 = %x1, %a2 = %x2, %a3 = %x3)
+      -> (tensor<8x8xi32>, tensor<8x8xi32>, tensor<8x8xi32>, tensor<8x8xi32>) {
+    %sum = arith.addi %a0, )",
+                                         read, R"( : tensor<8x8xi32>
+    scf.yield %sum, %a1, %a2, %a3 : tensor<8x8xi32>, tensor<8x8xi32>, tensor<8x8xi32>, tensor<8x8xi32>
+  }
+)")),
+                 {}, 0, random)
+        .value_or(0);
+  };
+  EXPECT_LT(bytes("%a1"), bytes("%first"));
+}
+
 TEST(Carried, RandomLoopsComputeWhatTheInterpreterDoes) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE(seed);

@@ -98,7 +98,7 @@ void Tiles::flushReads(mlir::Operation* effect) {
   for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scopes_.back().loads)) {
     if (v_.place(load) || !mayWrite(effect, load.getView()))
       continue;
-    if ((!effect || isReadAfter(load, effect)) && !toMemory(load.getResult()))
+    if (isReadAfter(load, effect) && !toMemory(load.getResult()))
       l.fail(load, "a tile of this size that is read after its memory is written");
   }
 }
