@@ -142,8 +142,31 @@ private:
     if (!rules_.fusedOnly)
       flattenBetween(piece);
     sumColumnProducts(piece);
-    if (rules_.reductionBlocks > 0)
-      reduceRowsFirst(piece);
+    ir::SizeAttr areCheaper = rules_.reductionBlocks > 0 ? areColumnsCheaper(piece) : ir::SizeAttr();
+    const std::optional<int64_t> known = areCheaper ? ir::constantSize(areCheaper) : 0;
+    if (known) {
+      if (*known)
+        reduceColumnsFirst(piece);
+      else if (rules_.reductionBlocks > 0)
+        reduceRowsFirst(piece);
+      return plan(piece);
+    }
+    ir::KernelOp other = piece.clone();
+    module_.insert(piece, other);
+    reduceRowsFirst(piece);
+    reduceColumnsFirst(other);
+    bool isFine = true;
+    ir::SizeAttr areDearer = ir::sizeBinary(size::Op::Less, areCheaper, ir::sizeConstant(entry_.getContext(), 1));
+    launch_.choose(piece.getLoc(),
+                   {{.name = "rows first", .when = areDearer, .emit = [&] { isFine &= succeeded(plan(piece)); }},
+                    {.name = "columns first", .emit = [&] {
+                       addArguments(other);
+                       isFine &= succeeded(plan(other));
+                     }}});
+    return success(isFine);
+  }
+
+  LogicalResult plan(ir::KernelOp piece) {
     separateOperands(piece);
     auto plan = planKernel(module_, entry_, piece, rules_, workers_);
     if (!plan)

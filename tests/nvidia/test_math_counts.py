@@ -43,3 +43,27 @@ def test_activations_take_few_instructions(entries, name, kind):
         assert elements >= 4 and floats / elements <= limit, f"{floats / elements} per element"
         assert special == sorted(units.split())
         assert not any(text.startswith("div.") for text in counts)
+
+
+LOG_OF_SUM = "pub kernel k(x: &Tensor<{kind}, [M, N]>) -> Tensor<f32, [M]> {{\n    let wide = x as f32\n    let largest = wide.max(dim = -1, keepdim = true)\n    return (largest + log(exp(wide - largest).sum(dim = -1, keepdim = true))).reshape([M])\n}}\n"
+
+
+def reduced_exponentials(vortex, tmp_path, text):
+    """The share of exponentials whose argument is reduced (fma.rm)."""
+    path = tmp_path / "k.vx"
+    path.write_text(text)
+    code = vortex("build", path, "--target", "sm_90", "--no-cache", "--emit", "asm").stdout
+    total = len(re.findall(r"\sex2\.approx", code))
+    assert total >= 40
+    return len(re.findall(r"\sfma\.rm\.", code)) / total
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+def test_exponentials_that_only_a_sum_has_take_two_instructions(vortex, tmp_path, kind):
+    """All but those that rescale a thread's sum (math::Form::isSummed); not under @strict, and not weights that are stored as well."""
+    text = LOG_OF_SUM.format(kind=kind)
+    assert reduced_exponentials(vortex, tmp_path, text) <= 0.2
+    assert reduced_exponentials(vortex, tmp_path, "@strict\n" + text) == 1
+    sums = "(largest + log(exp(wide - largest).sum(dim = -1, keepdim = true))).reshape([M])"
+    stored = text.replace("-> Tensor<f32, [M]>", "-> Tensor<f32, [M, N]>").replace(sums, "exp(wide - largest) / exp(wide - largest).sum(dim = -1, keepdim = true)")
+    assert reduced_exponentials(vortex, tmp_path, stored) >= 0.6

@@ -226,3 +226,24 @@ def test_tiles_are_scaled_by_the_sums_of_their_rows(vortex, tmp_path, shape, tar
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_constant_extents_decide_makes_no_entry_points(vortex, root, target):
     assert sorted(entries(assembly(vortex, root / "examples/attention.vx", "attention", target))) == ["vx_attention_main", "vx_attention_main_general"]
+
+
+VARIANCES = """kernel f(x: &Tensor<f32, [M, N]>) -> Tensor<f32, [N]> {
+    let d = x - x.mean(dim = 0, keepdim = true)
+    return (d * d).mean(dim = 0)
+}
+"""
+
+
+def test_what_columns_share_is_computed_before_their_loops(vortex, tmp_path):
+    """The quotient of the mean asks whether it is ordinary: a branch between the loads of an iteration would let one wait for the others."""
+    blocks = re.split(r"(?m)^\$L\w+:|^\s+(?:@\S+ )?bra.*$", assembly(vortex, write(tmp_path, VARIANCES), "f"))
+    loads = {block.count("ld.global.nc.v4") for block in blocks}
+    assert {each for each in loads if each > 4} == {8, 16}
+
+
+def test_few_blocks_combine_what_is_left_of_many_rows(vortex, tmp_path):
+    """Their columns do not get fewer because columns were long."""
+    plan = vortex("build", write(tmp_path, VARIANCES.replace("M, N", "1000000, 8192").replace("[N]", "[8192]")), "--kernel", "f", "--target", "sm_90", "--no-cache", "-o", tmp_path, "--dump-after", "plan").stderr
+    [combining] = [line for line in plan.splitlines() if line.startswith("phase combine")]
+    assert int(re.search(r"blocks (\d+)", combining)[1]) <= 1024, combining

@@ -9,6 +9,8 @@ using SizeOp = size::Op;
 static constexpr int64_t kAligned = 1024;
 /// Of a block of a scan along an outer dimension: columns, and rows at least.
 static constexpr int64_t kColumns = 256, kScannedRows = 64;
+/// Elements of a line of memory.
+static constexpr int64_t kLine = 32;
 /// Rows of partial reductions: a multiple of what a thread has in flight.
 static constexpr int64_t kRows = 16;
 
@@ -19,6 +21,12 @@ bool isSplit(const Cluster& cluster) {
 
 static ir::SizeAttr combine(SizeOp op, ir::SizeAttr a, ir::SizeAttr b) { return ir::sizeBinary(op, a, b); }
 
+/// As many pieces as those of `most` elements are, about equal: each place along outer axes would have a short one.
+static ir::SizeAttr evenPiece(ir::SizeAttr extent, ir::SizeAttr most) {
+  return combine(SizeOp::Max, ir::sizeConstant(extent.getContext(), 1),
+                 combine(SizeOp::CeilDiv, extent, combine(SizeOp::CeilDiv, extent, most)));
+}
+
 ir::DotOp findDot(const Cluster& cluster) {
   ir::DotOp found;
   for (Operation* root : cluster.roots)
@@ -28,11 +36,10 @@ ir::DotOp findDot(const Cluster& cluster) {
 
 /// Elements of each parallel axis per block, so that a block touches about elementsPerBlock elements of the widest tile, each computed from
 /// `depth` ones.
-SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeAttr depth) {
+SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeAttr depth, ir::SizeAttr inner) {
   SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
   ir::DotOp dot = findDot(cluster);
   AxisSet squares = dot || clusters_.flattened(cluster) ? AxisSet() : squareAxes(cluster);
-  ir::SizeAttr inner = innerElements(cluster);
   ir::SizeAttr left =
       keepsRows(cluster)
           ? rowsAtOnce(cluster, inner)
@@ -51,8 +58,21 @@ SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeA
     // Tiles of fixed size keep the offsets of blocks multiples of a constant.
     bool fixed = dot && schedule_.dotRowStep == schedule_.dotRows;
     chunks[i] = combine(SizeOp::Max, size(1), fixed ? wanted : combine(SizeOp::Min, extent, wanted));
+    if (i > 0 && writesOnlyRows(cluster))
+      chunks[i] = evenPiece(extent, chunks[i]);
     left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
   }
+  return chunks;
+}
+
+SmallVector<ir::SizeAttr> Chunks::chooseCombining(const Cluster& cluster, ir::SizeAttr depth, ir::SizeAttr inner) {
+  SmallVector<ir::SizeAttr> chunks = chooseChunks(cluster, depth, inner);
+  // Whole pieces of what memory delivers at once: also for aligned accesses.
+  if (chunks.empty())
+    return chunks;
+  ir::SizeAttr least = size(schedule_.minInner), columns = axes_.extent(cluster.parallel.back());
+  ir::SizeAttr whole = combine(SizeOp::Mul, combine(SizeOp::FloorDiv, chunks.back(), least), least);
+  chunks.back() = combine(SizeOp::Max, size(1), combine(SizeOp::Min, columns, combine(SizeOp::Max, whole, least)));
   return chunks;
 }
 
@@ -233,7 +253,7 @@ AxisSet Chunks::squareAxes(const Cluster& cluster) {
 /// About reductionBlocks blocks: pieces of the split axis (the first parallel one) times pieces of a row's worth of columns.
 SmallVector<ir::SizeAttr> Chunks::chooseSplits(const Cluster& cluster) {
   if (schedule_.reductionBlocks == 0)
-    return chooseChunks(cluster, size(1));
+    return chooseChunks(cluster, size(1), innerElements(cluster));
   SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
   ir::SizeAttr total = innerElements(cluster);
   for (Axis axis : cluster.parallel)
@@ -250,6 +270,10 @@ SmallVector<ir::SizeAttr> Chunks::chooseSplits(const Cluster& cluster) {
   for (size_t i = cluster.parallel.size(); i-- > (scalar ? 0 : 1);) {
     ir::SizeAttr extent = axes_.extent(cluster.parallel[i]);
     chunks[i] = combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, left));
+    if (!scalar && i > 1 && i + 1 == cluster.parallel.size()) {  // in whole lines of memory
+      ir::SizeAttr lines = combine(SizeOp::CeilDiv, evenPiece(extent, chunks[i]), size(kLine));
+      chunks[i] = combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, combine(SizeOp::Mul, lines, size(kLine))));
+    }
     left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
     columns = combine(SizeOp::Mul, columns, chunks[i]);
   }
@@ -374,7 +398,6 @@ ir::SizeAttr Chunks::dotChunk(const Cluster& cluster, ir::DotOp dot, Axis axis) 
   return workers ? combine(SizeOp::Min, rows, budget) : budget;
 }
 
-/// Elements of the widest tile along axes that are not split.
 ir::SizeAttr Chunks::innerElements(const Cluster& cluster) {
   SmallVector<Axis> widest;
   auto consider = [&](Value value) {

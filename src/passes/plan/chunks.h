@@ -24,10 +24,12 @@ public:
       return {size(heldScanElements(cluster))};
     if (cluster.kind == Cluster::Kind::SplitScan && cluster.parallel.size() > 1)
       return chooseScanPieces(cluster);
-    return isSplit(cluster) ? chooseSplits(cluster) : chooseChunks(cluster, size(1));
+    return isSplit(cluster) ? chooseSplits(cluster) : chooseChunks(cluster, size(1), innerElements(cluster));
   }
-  /// Of a cluster that combines `depth` partial results per element.
-  Sizes chooseCombining(const Cluster& cluster, ir::SizeAttr depth) { return chooseChunks(cluster, depth); }
+  /// Of a cluster that combines `depth` partial results per element of its results. `inner`: results for each place along its axes.
+  Sizes chooseCombining(const Cluster& cluster, ir::SizeAttr depth, ir::SizeAttr inner);
+  /// Elements of the widest tile along axes that are not split.
+  ir::SizeAttr innerElements(const Cluster& cluster);
   /// A scan whose blocks wait for those before them.
   bool looksBack(const Cluster& cluster);
   /// Of a scan along an outer dimension: not zero where its columns alone would not occupy the device.
@@ -42,7 +44,7 @@ public:
   ir::SizeAttr workers;
 
 private:
-  Sizes chooseChunks(const Cluster& cluster, ir::SizeAttr depth);
+  Sizes chooseChunks(const Cluster& cluster, ir::SizeAttr depth, ir::SizeAttr inner);
   /// How many blocks a product is cut into along its rows and columns.
   struct DotGrid {
     ir::SizeAttr rows, columns;
@@ -62,7 +64,6 @@ private:
   AxisSet squareAxes(const Cluster& cluster);
   ir::SizeAttr balancedRows(Axis axis);
   ir::SizeAttr dotChunk(const Cluster& cluster, ir::DotOp dot, Axis axis);
-  ir::SizeAttr innerElements(const Cluster& cluster);
   bool isInnermost(const Cluster& cluster, Axis axis);
   ir::SizeAttr size(int64_t value) { return ir::sizeConstant(context_, value); }
 

@@ -304,7 +304,7 @@ bool Clusters::mustStartCluster(Operation* op, const Cluster& cluster) const {
   if (cluster.kind != Cluster::Kind::Parallel || isScalarReduce(op) || isSerial(op, axes_) || splits(op) ||
       splitsScan(op))
     return true;
-  if (rules_.fusedOnly && !isFusable(op, cluster))
+  if (rules_.fusedOnly && (!isFusable(op, cluster) || losesBlocks(op, cluster)))
     return true;
   if (auto load = dyn_cast<ir::TileLoadOp>(op))
     return storesTo(load.getView(), cluster);

@@ -59,6 +59,7 @@ private:
   bool readsApart(mlir::Operation* op, const Cluster& cluster) const;
   mlir::Value flattenedBy(mlir::Operation* root) const;
   bool isUnrelatedProduct(mlir::Operation* op, const Cluster& cluster) const;
+  bool losesBlocks(mlir::Operation* op, const Cluster& cluster) const;
   bool losesRows(const Cluster& cluster, const Cluster& next) const;
   bool splits(mlir::Operation* op) const;
   bool splitsScan(mlir::Operation* op) const;

@@ -43,7 +43,8 @@ public:
 
     Steps steps;
     for (auto [cluster, chunks] : llvm::zip(clusters(), chunks_))
-      llvm::append_range(steps, planCluster(cluster, chunks, ways));
+      if (Steps planned = planCluster(cluster, chunks, ways); !joinCombining(steps, cluster))
+        llvm::append_range(steps, planned);
     if (plan_.streams)
       steps = planStreams(*plan_.streams, std::move(steps));
     dropEmpty(steps);
@@ -91,7 +92,8 @@ private:
     const bool letsAreAllowed = !arguments_.hasTemporaries();
     for (const Cluster& cluster : clusters()) {
       ir::SizeAttr depth = foldedDepth(cluster);
-      chunks_.push_back(depth ? sizes_.chooseCombining(cluster, depth) : sizes_.choose(cluster));
+      chunks_.push_back(depth ? sizes_.chooseCombining(cluster, depth, sizes_.innerElements(cluster))
+                              : sizes_.choose(cluster));
       if (!depth && letsAreAllowed && sizes_.keepsRows(cluster))  // blocks read the number that the launch computes
         for (ir::SizeAttr& rows : chunks_.back())
           if (!ir::constantSize(rows))
@@ -316,13 +318,32 @@ private:
       rest.parallel.append(cluster.parallel.begin() + 1, cluster.parallel.end());
     ir::SizeAttr depth = isScalar ? size(1) : partialCount(cluster, chunks);
     // As many small blocks as there is to combine: few would wait for what all others have left in the caches.
-    PhasePlan second = pieces(rest, sizes_.chooseCombining(rest, depth));
+    ir::SizeAttr inner = size(1);
+    for (Axis axis : plan_.axes.of(result))
+      if (!llvm::is_contained(rest.parallel, axis))
+        inner = combine(SizeOp::Mul, inner, plan_.axes.extent(axis));
+    PhasePlan second = pieces(rest, sizes_.chooseCombining(rest, depth, inner));
     second.work = Work::Combine;
     second.name = "combine";
     second.roots.clear();
     second.subject = cluster.roots[0];
     second.source = partial->second;
     return {{first}, {second}};
+  }
+
+  /// Stores of vectors that the phase before leaves in the same pieces are part of it: a launch less.
+  bool joinCombining(Steps& steps, const Cluster& cluster) {
+    PhasePlan* before = steps.empty() ? nullptr : std::get_if<PhasePlan>(&steps.back().step);
+    if (!before || before->work != Work::Combine || !before->roots.empty() || cluster.kind != Cluster::Kind::Parallel ||
+        cluster.parallel != before->axes)
+      return false;
+    const bool areStores = llvm::all_of(cluster.roots, [&](Operation* root) {
+      auto store = dyn_cast<ir::TileStoreOp>(root);
+      return store && plan_.axes.of(store.getValue()) == before->axes;
+    });
+    if (areStores)
+      before->roots = cluster.roots;
+    return areStores;
   }
 
   Steps planScan(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
@@ -360,7 +381,7 @@ private:
         rest.parallel.push_back(axis);
     SmallVector<ir::SizeAttr> restPieces;
     if (!rest.parallel.empty())
-      restPieces = sizes_.chooseCombining(rest, combine(SizeOp::CeilDiv, plan_.axes.extent(along), chunks[0]));
+      restPieces = sizes_.chooseCombining(rest, combine(SizeOp::CeilDiv, plan_.axes.extent(along), chunks[0]), size(1));
     PhasePlan carries{.work = Work::ScanCarries, .name = "carry", .axes = rest.parallel, .pieces = restPieces};
     carries.blocks = rest.parallel.empty() ? size(1) : sizes_.blockCount(rest, restPieces);
     carries.subject = scan;

@@ -1,7 +1,10 @@
 // RUN: %vx-opt %s -vx-phases='reduction-blocks=64 fused-only=true' | FileCheck %s
 
-// Variances of channels: rows are reduced first, and the mean keeps its axis from [C] to [1, C, 1], so that nothing is left to one block.
+// Variances of channels: rows are reduced first, and the mean keeps its axis from [C] to [1, C, 1], so that nothing is left to one block. Where there
+// are many rows for a channel, or short ones, columns of [C, S] first.
 // CHECK: vx.launch @variances {
+// CHECK-NEXT: vx.choose first {
+// CHECK-NEXT: vx.case "rows first" when {{.*}}dim(0,2) < 4096{{.*}} < 1
 // CHECK-NEXT: vx.phase @variances.tensors.0
 // CHECK-NEXT: vx.phase @variances.partial.1
 // CHECK-NEXT: vx.phase @variances.combine.2
@@ -9,6 +12,17 @@
 // CHECK-NEXT: vx.phase @variances.partial.4
 // CHECK-NEXT: vx.phase @variances.tensors.5
 // CHECK-NEXT: }
+// CHECK-NEXT: vx.case "columns first"
+// CHECK-NEXT: vx.phase @variances.partial.6
+// CHECK-NEXT: vx.phase @variances.combine.7
+// CHECK-NEXT: vx.phase @variances.tensors.8
+// CHECK-NEXT: vx.phase @variances.partial.9
+// CHECK-NEXT: vx.phase @variances.combine.10
+// CHECK-NEXT: vx.phase @variances.tensors.11
+// CHECK: vx.kernel @variances.partial.6
+// CHECK: vx.reduce addf %{{.*}} dims [0] : tensor<?x?x?xf32> -> tensor<?x?xf32>
+// CHECK: vx.kernel @variances.tensors.8
+// CHECK: vx.reduce addf %{{.*}} dims [1] : tensor<?x?xf32> -> tensor<?xf32>
 // CHECK: vx.kernel @variances.tensors.0
 // CHECK: vx.reduce addf %{{.*}} dims [2] : tensor<?x?x?xf32> -> tensor<?x?xf32>
 // CHECK: vx.kernel @variances.partial.1

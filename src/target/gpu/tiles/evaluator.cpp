@@ -120,6 +120,32 @@ void Evaluator::touch(mlir::Value tile, const At& at) {
       touch(operand, from);
 }
 
+void Evaluator::primeInvariants(mlir::Value tile, const DimMap& map, llvm::ArrayRef<std::optional<Index>> loops,
+                                const At& at, IsLeaf isLeaf, IsLeaf changes) {
+  Closure closure;
+  closure.walk(tile, map, [&](mlir::Value inner, const DimMap& use) {
+    if (isLeaf(inner))
+      return false;
+    mlir::Operation* op = inner.getDefiningOp();
+    const bool isBelow = !place(inner);
+    if (llvm::isa_and_present<ir::BroadcastOp, ir::SliceOp, arith::ConstantOp>(op) || changes(inner))
+      return isBelow;
+    At here{{}, at.lanes, at.mask};
+    auto type = llvm::cast<mlir::RankedTensorType>(inner.getType());
+    for (auto [dim, from] : llvm::enumerate(use)) {
+      const size_t loop = from.exact && from.loop >= 0 ? static_cast<size_t>(from.loop) : loops.size();
+      if (loop < loops.size() && loops[loop])
+        here.index.push_back(*loops[loop]);
+      else if (from.loop == DimUse::kFixed && type.getDimSize(static_cast<unsigned>(dim)) == 1)
+        here.index.push_back({l.constant(0), 0});
+      else
+        return isBelow;
+    }
+    eval(inner, here);
+    return false;
+  });
+}
+
 Value Evaluator::lanesApart(mlir::Value, const At& at, llvm::function_ref<Value(const At&)> one) {
   Values lanes;
   for (unsigned lane = 0; lane < at.lanes; ++lane)

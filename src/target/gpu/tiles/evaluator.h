@@ -33,6 +33,10 @@ public:
   Value eval(mlir::Value tile, const At& at);
   /// Emits the loads that eval would, and nothing else: code of several positions can wait for all of its loads at once.
   void touch(mlir::Value tile, const At& at);
+  /// Evaluates, outside of loops, what `tile` is computed from that is the same in all their rounds. `loops`: the index of each loop that `map`
+  /// names; nothing: still to come. Not what is below a leaf, nor what `changes` for another reason.
+  void primeInvariants(mlir::Value tile, const DimMap& map, llvm::ArrayRef<std::optional<Index>> loops, const At& at,
+                       IsLeaf isLeaf, IsLeaf changes);
   /// What eval gives for exactly this position, while the current frame lasts.
   void remember(mlir::Value tile, const At& at, Value value) { frames_.back()[tile].push_back({at, value}); }
 

@@ -14,13 +14,17 @@ Value Evaluator::evalReduce(ir::ReduceOp op, const At& at) {
   Values sizes = extents(op.getValue());
   llvm::SmallVector<unsigned> reduced;
   At from{{}, at.lanes, at.mask};
+  llvm::SmallVector<std::optional<Index>> known(sizes.size());  // of what is not reduced
   unsigned kept = 0;
   for (unsigned dim = 0; dim < sizes.size(); ++dim) {
-    bool isReduced = llvm::is_contained(op.getDims(), static_cast<int64_t>(dim));
-    if (isReduced)
+    if (llvm::is_contained(op.getDims(), static_cast<int64_t>(dim)))
       reduced.push_back(dim);
-    from.index.push_back(isReduced ? Index{l.constant(0), 0} : at.index[kept++]);
+    else
+      known[dim] = at.index[kept++];
+    from.index.push_back(known[dim].value_or(Index{l.constant(0), 0}));
   }
+  auto never = [](mlir::Value) { return false; };
+  primeInvariants(op.getValue(), identityMap(static_cast<unsigned>(sizes.size())), known, from, never, never);
   auto element = [&](Value i, unsigned dim) {
     At here = from;
     here.index[dim].base = i;

@@ -376,27 +376,16 @@ Values Nest::sweep(const Pass& pass, Version version, unsigned unroll, Values ca
 
 /// Evaluates what does not change inside a row before its sweep.
 void Nest::primeInvariants(const Pass& pass) {
-  Closure closure;
-  int rows = static_cast<int>(row_.size());
+  const llvm::SmallVector<std::optional<Index>> rows(row_.begin(), row_.end());
+  auto isFused = [&](mlir::Value inner) {
+    auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+    return reduce && fused_.contains(reduce);
+  };
+  auto needsMaximum = [&](mlir::Value inner) {
+    return pass.maximum && passes::StreamMatcher::dependsOn(inner, {ir::ReduceOp(pass.maximum).getResult()});
+  };
   for (auto& [value, map] : usesOf(pass))
-    closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
-      auto reduce = inner.getDefiningOp<ir::ReduceOp>();
-      if (reduce && fused_.contains(reduce))
-        return false;
-      At at{{}, 1};
-      bool isSlice = inner.getDefiningOp<ir::SliceOp>() != nullptr;
-      for (const DimUse& dim : use) {
-        if (!dim.exact || dim.loop >= rows || dim.loop < 0 || isSlice)
-          return true;
-        at.index.push_back(row_[static_cast<size_t>(dim.loop)]);
-      }
-      if (inner.getDefiningOp<ir::BroadcastOp>() || inner.getDefiningOp<arith::ConstantOp>())
-        return true;
-      if (pass.maximum && passes::StreamMatcher::dependsOn(inner, {ir::ReduceOp(pass.maximum).getResult()}))
-        return true;
-      v_.eval(inner, at);
-      return false;
-    });
+    v_.primeInvariants(value, map, rows, At{{}, 1}, isFused, needsMaximum);
 }
 
 //===-- reductions --------------------------------------------------------------------------------------------===//
