@@ -14,6 +14,12 @@ static constexpr int64_t kLine = 32;
 /// Rows of partial reductions: a multiple of what a thread has in flight.
 static constexpr int64_t kRows = 16;
 
+/// Of one element.
+static int64_t bytesOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIndex() ? 8 : static_cast<int64_t>(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+}
+
 bool isSplit(const Cluster& cluster) {
   return !cluster.parallel.empty() &&
          (cluster.kind == Cluster::Kind::ScalarReduce || cluster.kind == Cluster::Kind::SplitReduce);
@@ -82,8 +88,7 @@ int64_t Chunks::streamedElementBytes(const Cluster& cluster) {
   if (schedule_.streamedBytesPerBlock == 0 || cluster.parallel.size() != 1)
     return 0;
   auto consider = [&](Value value) {
-    Type element = getElementTypeOrSelf(value.getType());
-    bytes = std::max<int64_t>(bytes, element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+    bytes = std::max(bytes, bytesOf(value.getType()));
     return axes_.of(value).size() <= 1;
   };
   for (Operation* root : cluster.roots) {
@@ -150,8 +155,7 @@ ir::SizeAttr Chunks::rowsAtOnce(const Cluster& cluster, ir::SizeAttr inner) {
 int64_t Chunks::narrowBytes(const Cluster& cluster) {
   int64_t bytes = 1;
   auto consider = [&](Value value) {
-    Type element = getElementTypeOrSelf(value.getType());
-    bytes = std::max<int64_t>(bytes, element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+    bytes = std::max(bytes, bytesOf(value.getType()));
     return llvm::all_of(axes_.of(value), [&](Axis axis) { return llvm::is_contained(cluster.parallel, axis); });
   };
   for (Operation* root : cluster.roots) {
@@ -204,11 +208,6 @@ std::optional<int64_t> Chunks::mostElements(const Cluster& cluster) {
       most *= squareSide(cluster);
   }
   return std::max(most, schedule_.minInner);
-}
-
-static int64_t bytesOf(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isIndex() ? 8 : static_cast<int64_t>(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
 }
 
 /// Twice as long for narrow elements: as many bytes in flight. Half as long where memory does not hold the square.
