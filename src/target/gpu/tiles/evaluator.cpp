@@ -216,9 +216,19 @@ std::optional<llvm::SmallVector<std::pair<mlir::Value, At>, 3>> Evaluator::opera
   return result;
 }
 
+Value Evaluator::load(const Place& place, const At& at) {
+  if (!writers.writes || !writers.bases.contains(place.base))
+    return loadElements(l, place, at, wide);
+  At own = at;
+  own.mask = l.both(at.condition(), writers.writes);
+  for (Index& index : own.index)
+    index.masked = true;
+  return loadElements(l, place, own, wide);
+}
+
 Value Evaluator::compute(mlir::Value tile, const At& at) {
   if (const Place* known = place(tile))
-    return loadElements(l, *known, at, wide);
+    return load(*known, at);
   mlir::Operation* op = tile.getDefiningOp();
   auto failed = [&](const char* what) -> Value {
     l.fail(op ? op : tile.getParentBlock()->getParentOp(), what);
@@ -227,7 +237,7 @@ Value Evaluator::compute(mlir::Value tile, const At& at) {
   if (!op)
     return failed("this tile");
   return llvm::TypeSwitch<mlir::Operation*, Value>(op)
-      .Case([&](ir::TileLoadOp load) { return loadElements(l, placeOfLoad(load), at, wide); })
+      .Case([&](ir::TileLoadOp load) { return this->load(placeOfLoad(load), at); })
       .Case<mlir::scf::ForOp, mlir::scf::IfOp, mlir::scf::WhileOp>(
           [&](auto) { return evalControl(llvm::cast<mlir::OpResult>(tile), at); })
       .Case([&](ir::IotaOp iota) { return evalIota(iota, at); })

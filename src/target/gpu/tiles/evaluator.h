@@ -71,7 +71,15 @@ public:
   };
   std::optional<Slices> slices;
 
+  /// Threads that write nothing read nothing of what the others write, although their values do not matter.
+  struct Writers {
+    llvm::SmallDenseSet<const void*, 2> bases;  ///< of what is written
+    Value writes;                               ///< i1: this thread does; null: every one
+  };
+  Writers writers;
+
 private:
+  Value load(const Place& place, const At& at);
   Value find(mlir::Value tile, const At& at) const;
   Value compute(mlir::Value tile, const At& at);
   Value lanesApart(mlir::Value tile, const At& at, llvm::function_ref<Value(const At&)> one);

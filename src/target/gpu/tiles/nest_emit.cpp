@@ -60,6 +60,9 @@ Values Nest::emitRows(Version version) {
   row_.clear();
   rowExists_ = {};
   kept_.clear();
+  v_.writers = {};
+  for (const Root& root : roots_)
+    v_.writers.bases.insert(root.sink.base);
   Frame frame(v_);
   if (rows_.empty()) {
     findHead(version);
@@ -76,6 +79,7 @@ Values Nest::emitRows(Version version) {
     if (l.constantOf(team_.rows) != 1) {
       rowExists_ = isLess(l, row, total);
       row = choose(l, rowExists_, row, l.sub(total, l.constant(1)));
+      v_.writers.writes = rowExists_;
     }
     row_ = digits(row, rows_);
     kept_.clear();
@@ -84,7 +88,7 @@ Values Nest::emitRows(Version version) {
     return Values{};
   });
   row_.clear();
-  rowExists_ = firstRow_ = head_ = {};
+  rowExists_ = firstRow_ = head_ = v_.writers.writes = {};
   return {};
 }
 
@@ -210,14 +214,15 @@ Values Nest::whereExists(const Pass& pass, const Position& position, PositionBod
   here.exists = {};
   here.predicated = false;
   llvm::SmallVector<Evaluator::Known> found;
-  Value rowExists = rowExists_;
+  Value rowExists = rowExists_, writes = v_.writers.writes;
   Values results = l.emitIf(
       position.exists,
       [&] {
         Frame frame(v_);
-        rowExists_ = {};
+        rowExists_ = v_.writers.writes = {};
         Values values = body(here);
         rowExists_ = rowExists;
+        v_.writers.writes = writes;
         if (!keeps)
           return values;
         llvm::DenseSet<mlir::Value> computed;
@@ -512,7 +517,9 @@ void Nest::storeRoots(const Pass& pass, const Position& position) {
 /// Rows that end in one element: the first thread of the team writes it.
 void Nest::emitSingles(const Pass& pass) {
   Value isFirst = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, team_.lane, l.constant(0));
+  Value row = std::exchange(v_.writers.writes, l.both(rowExists_, isFirst));
   storeRoots(pass, Position{{}, isFirst});
+  v_.writers.writes = row;
 }
 
 void Nest::emitStorePass(const Pass& pass, Version version) {
