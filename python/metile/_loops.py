@@ -98,14 +98,14 @@ class tile_range:
             self._refuse(collector)
         place = trace.sources.position(frame)
         before = State(frame)
-        mark, shared_bytes = len(trace.lines), trace.shared_bytes
+        mark, shared_bytes, terms = len(trace.lines), trace.shared_bytes, trace.terms
         carried: dict = {}
         shifted: set = set()  # of these what is added to them is carried
         rebound: set = set()
         trace.open_loops.append(place)
         while True:
             del trace.lines[mark:]
-            trace.shared_bytes = shared_bytes
+            trace.shared_bytes, trace.terms = shared_bytes, dict(terms)
             before.restore()
             names = before.detach(rebound)
             sums = {key: self._carry(0, 0, place) if key in shifted else self._carry(before.places[key], value, place) for key, value in carried.items()}
@@ -133,6 +133,7 @@ class tile_range:
             carried.update(found)
             rebound |= again
         trace.open_loops.pop()
+        trace.terms = terms
         results = {key: (total, total + steps.get(key, 0) if key in shifted else after[key]) for key, total in sums.items()}
         trace.use_lanes(*(value for _, value in results.values()))
         results.update(self._escaping(before, after, counter, head, place))  # which have lanes where something uses them

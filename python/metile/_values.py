@@ -203,7 +203,6 @@ class Value(Traced):
         self.varies = False  # between lanes, other than by such an arange
         self.is_index = False  # an integer of 64 bits
         self.is_argument = self.is_counter = False  # an integer of the launch; of a loop
-        self.terms: tuple | None = None  # see terms_of
 
     def __neg__(self):
         return make("neg", self)
@@ -340,9 +339,10 @@ def terms_of(value) -> tuple:
     follow from the launch's arguments, the rests do not."""
     if is_known(value):
         return value, ()
-    if value.terms is None:
-        value.terms = _terms(value)
-    return value.terms
+    known = value.trace.terms
+    if id(value) not in known:
+        known[id(value)] = value, _terms(value)  # with the value, whose id stays its own
+    return known[id(value)][1]
 
 
 def _terms(value: Value) -> tuple:

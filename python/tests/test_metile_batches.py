@@ -254,6 +254,26 @@ def test_strides_that_are_arguments(random):
 
 
 @metile.kernel
+def shared_heads(X, Out, T, H: metile.constexpr, D: metile.constexpr, BT: metile.constexpr):
+    matrix = X + (metile.program_id(0) // H * 2 + metile.program_id(0) % H // (H // 2)) * T * D
+    acc = metile.zeros((BT, D))
+    for t in metile.tile_range(0, T, BT):
+        acc += metile.tile_load(matrix, t, 0, D, (BT, D))
+    for t in metile.tile_range(0, T, BT):
+        acc += 10.0 * metile.tile_load(matrix, t, 0, D, (BT, D))
+    metile.tile_store(Out + metile.program_id(0) * BT * D, 0, 0, D, acc + metile.tile_load(matrix, 0, 0, D, (BT, D)), (BT, D))
+
+
+def test_numbers_of_matrices_that_are_first_taken_apart_in_a_loop(random):
+    b, h, t, d = 2, 4, 21, 8
+    x = random.standard_normal((b, 2, t, d)).astype(np.float32)
+    out = np.full((b, h, 8, d), np.nan, np.float32)
+    shared_heads[(b * h,)](x, out, t, H=h, D=d, BT=8)
+    padded = np.concatenate([x, np.zeros((b, 2, 3, d), np.float32)], axis=2).reshape(b, 2, 3, 8, d)
+    np.testing.assert_allclose(out, np.repeat(11 * padded.sum(2) + padded[:, :, 0], 2, axis=1), rtol=1e-5, atol=1e-5)
+
+
+@metile.kernel
 def ragged(X, Start, Out, D: metile.constexpr, BT: metile.constexpr):
     first = metile.load(Start + metile.program_id(0))
     metile.tile_store(Out + metile.program_id(0) * BT * D, 0, 0, D, metile.tile_load(X + first * D, 0, 0, D, (BT, D)), (BT, D))
