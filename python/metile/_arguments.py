@@ -8,6 +8,7 @@ import numpy as np
 import vortex
 from vortex import _foreign, _overlap
 
+from . import _params
 from .runtime import copies
 from .runtime.buffer import Buffer
 from .runtime.device import Device
@@ -134,13 +135,13 @@ def resident(args: tuple, buffers: tuple, device: Device) -> tuple | None:
     return tuple(out)
 
 
-def host_array(value):
-    """Arrays of other libraries in host memory, without a copy."""
-    if isinstance(value, vortex.Array):
-        return value.numpy()
-    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == 1:
-        return value.numpy() if hasattr(value, "numpy") else np.from_dlpack(value)
-    return None
+def host_array(value, name: str) -> np.ndarray | None:
+    """Arrays of other libraries in host memory, without a copy. None: it is none."""
+    if not isinstance(value, vortex.Array):
+        if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__") or value.__dlpack_device__()[0] != 1:
+            return None
+        value = _foreign.wrap(vortex.device("cpu"), value, f"'{name}'")
+    return _params.numpy_of(value, name)
 
 
 def _memory(value):

@@ -12,6 +12,16 @@ from ._values import Pointer, Value, unwrap
 
 DTYPES = {np.dtype(np.float32): "f32", np.dtype(np.float16): "f16", np.dtype(np.int32): "i32", np.dtype(np.uint32): "u32",
           np.dtype(np.uint8): "u8", np.dtype(np.bool_): "bool"}
+_WORDS = np.dtype([("bf16", np.uint16)], align=True)  # elements of bf16 where ml_dtypes, which has a type for them, is not imported
+
+
+def numpy_of(array: vortex.Array, name: str) -> np.ndarray:
+    """An array in host memory as NumPy sees it."""
+    dtype_named(array.dtype, name)
+    if vortex._devices.has_numpy_dtype(array.dtype):
+        return array.numpy()
+    words = array.device.wrap_memory(array.address, "u16", list(array.shape), list(array.strides), array.read_only, array)
+    return words.numpy().view(_WORDS)
 
 
 def numpy_dtype(dtype) -> np.dtype:
@@ -127,7 +137,7 @@ def dtype_named(known: str, name: str) -> str:
 def dtype_of(array: Any, name: str) -> str:
     """The language's name for the elements of an array."""
     known = DTYPES.get(array.dtype)
-    if known is None and array.dtype.name == "bfloat16":
+    if known is None and (array.dtype.name == "bfloat16" or array.dtype == _WORDS):
         known = "bf16"
     if not array.dtype.isnative:
         raise TypeError(f"'{name}' has elements in the other byte order: array.astype(array.dtype.newbyteorder('=')) has not")

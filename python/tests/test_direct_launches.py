@@ -63,14 +63,14 @@ def test_tensors_are_read_without_dlpack():
     """)
 
 
-@pytest.mark.parametrize("change", ["negated=True", "layout=torch.sparse_coo", "dtype=torch.complex64", "is_cpu=False", "shape=None",
+@pytest.mark.parametrize("change", ["layout=torch.sparse_coo", "dtype=torch.complex64", "is_cpu=False", "shape=None",
                                     "shape=(5, 'x')", "shape=(35,)", "data_ptr=None", "stride=lambda: [7, 1]"])
 def test_what_is_not_plain_is_left_to_dlpack(change):
     run(f"""
         try:
             cpu.wrap(Tensor(values, {change}))
         except TypeError as error:
-            assert "a Tensor, not an array" in str(error), error
+            assert "a Tensor, not an array of a supported element type: no DLPack for this one" in str(error), error
         else:
             raise SystemExit("was taken")
         assert Tensor.asked > 0
@@ -143,8 +143,8 @@ def test_tensors_are_read_by_functions_for_c():
         assert cpu.wrap(Tensor(bytes_)).dtype == "f8e4m3"
         try:
             cpu.wrap(Tensor(values, negated=True))
-        except TypeError:
-            assert len(asked) == 8
+        except ValueError:
+            assert len(asked) == 8 and Tensor.asked == 0
         else:
             raise SystemExit("a tensor negated lazily was taken")
     """))

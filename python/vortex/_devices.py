@@ -122,7 +122,8 @@ def _numpy(self: Array) -> np.ndarray:
             kind = numpy_dtype(self.dtype)
             words = f"u{8 * kind.itemsize}"
             return self.device.wrap_memory(self.address, words, list(self.shape), list(self.strides), self.read_only, self)._view().view(kind)
-        return self._view()
+        view = self._view()
+        return view.view(_NUMPY[self.dtype]) if self.dtype in ("i64", "u64") else view  # DLPack's are NumPy's longlong, another type of that size
     values = np.empty(self.shape, numpy_dtype(self.dtype))
     if values.size and self.contiguous:
         self._read(stream, values)
@@ -163,7 +164,11 @@ def _cuda_array_interface(self: Array) -> dict:
 
 def _array(self: Array, dtype=None, copy=None) -> np.ndarray:
     values = self.numpy()
-    return values.astype(dtype) if dtype is not None and np.dtype(dtype) != values.dtype else (values.copy() if copy else values)
+    if dtype is not None and np.dtype(dtype) != values.dtype or copy is False and self.device.name != "cpu":
+        if copy is False:
+            raise ValueError(f"{self!r} as a NumPy array of {np.dtype(dtype or values.dtype)} is a copy")
+        return values.astype(dtype)
+    return values.copy() if copy else values
 
 
 def _repr(self: Array) -> str:

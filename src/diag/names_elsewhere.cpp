@@ -1,8 +1,16 @@
 #include "diag/names_elsewhere.h"
 
+#include <span>
 #include <utility>
 
 namespace vortex::diag {
+
+static const char* find(std::span<const std::pair<std::string_view, const char*>> names, std::string_view name) {
+  for (const auto& [other, ours] : names)
+    if (other == name)
+      return ours;
+  return nullptr;
+}
 
 const char* nameElsewhere(std::string_view name) {
   static constexpr std::pair<std::string_view, const char*> kNames[] = {
@@ -102,11 +110,25 @@ const char* nameElsewhere(std::string_view name) {
       {"outer", "`x.reshape([M, 1]) * y`"},
       {"tril", "`x.mask_upper_triangle(0.0)`"},
       {"roll", "a result that is written in two parts: `out[1..N] = x[0..N - 1]`, `out[0] = x[N - 1]`"},
+      {"np", "`exp(x)`, `x.sum()`: functions belong to no module"},
+      {"numpy", "`exp(x)`, `x.sum()`: functions belong to no module"},
+      {"torch", "`exp(x)`, `x.sum()`: functions belong to no module"},
+      {"jnp", "`exp(x)`, `x.sum()`: functions belong to no module"},
+      {"math", "`exp(x)`, `x.sum()`: functions belong to no module"},
+      {"tl", "`exp(x)`, `x.sum()`: functions belong to no module"},
   };
-  for (const auto& [other, ours] : kNames)
-    if (other == name)
-      return ours;
-  return nullptr;
+  return find(kNames, name);
+}
+
+const char* listElsewhere(std::string_view name) {
+  static constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"transpose", "`x.transpose()` exchanges the last two dimensions, `x.transpose([1, 0, 2])` tells the order of all"},
+      {"reshape", "a shape is one list: `x.reshape([M, N])`"},
+      {"broadcast", "a shape is one list: `x.broadcast([M, N])`"},
+      {"zeros", "a shape is one list: `zeros([M, N])`"},
+      {"full", "a shape is one list: `full(1.0, [M, N])`"},
+  };
+  return find(kNames, name);
 }
 
 }  // namespace vortex::diag

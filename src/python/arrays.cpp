@@ -148,9 +148,41 @@ static std::optional<ForeignArray> numpyArray(nb::handle object) {
   return from;
 }
 
+/// Why the array's library does not lend it, in its own words. Empty: it says nothing.
+static std::string refusalOf(nb::handle object) {
+  if (!nb::hasattr(object, "__dlpack__"))
+    return "";
+  try {
+    object.attr("__dlpack__")();
+  } catch (nb::python_error& error) {
+    const std::string said = nb::str(error.value()).c_str();
+    return said.substr(0, said.find('\n'));
+  }
+  return "";
+}
+
+/// Arrays that nobody may write, as those of JAX. In host memory, as NumPy has it, what comes in a form of DLPack that cannot say so counts as such.
+static bool isForReading(nb::handle object, bool isOnGpu) {
+  if (isTorchTensor(object) || !nb::hasattr(object, "__dlpack__"))
+    return false;
+  try {
+    if (!isOnGpu)
+      return PyCapsule_IsValid(object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0)).ptr(),
+                               "dltensor");
+    const nb::object interface = nb::getattr(object, "__cuda_array_interface__", nb::none());
+    return !interface.is_none() && nb::cast<bool>(interface["data"][1]);
+  } catch (const nb::python_error&) {
+    return !isOnGpu;  // it knows no versions
+  }
+}
+
 /// By DLPack or the buffer protocol.
 static ForeignArray exported(nb::handle object, const std::function<std::string()>& what) {
   ForeignArray from{0, DType::F32, {}, {}, false, object};
+  // Views of PyTorch's that are negated when they are read: DLPack has no word for them.
+  if (const nb::object isNegated = nb::getattr(object, "is_neg", nb::none());
+      !isNegated.is_none() && nb::cast<bool>(isNegated()))
+    throw nb::value_error((what() + " is a negated view of its memory; resolve_neg() makes a tensor of it").c_str());
   nb::ndarray<nb::ro> view;
   if (nb::ndarray<> writable; nb::try_cast(object, writable)) {
     view = nb::ndarray<nb::ro>(writable);
@@ -165,7 +197,10 @@ static ForeignArray exported(nb::handle object, const std::function<std::string(
       throw nb::type_error(
           (what() + " has elements of type " + nb::str(nb::handle(dtype)).c_str() + ", which kernels do not take")
               .c_str());
-    throw nb::type_error((what() + " is a " + type + ", not an array of a supported element type").c_str());
+    const std::string refusal = refusalOf(object);
+    throw nb::type_error((what() + " is a " + type + ", not an array of a supported element type" +
+                          (refusal.empty() ? "" : ": " + refusal))
+                             .c_str());
   }
   const std::optional<DType> type = fromDlpack(view.dtype());
   if (!type)
@@ -180,6 +215,7 @@ static ForeignArray exported(nb::handle object, const std::function<std::string(
     from.extents.push_back(static_cast<int64_t>(view.shape(i)));
     from.strides.push_back(view.stride(i));
   }
+  from.isReadOnly = from.isReadOnly || isForReading(object, from.gpu >= 0);
   return from;
 }
 

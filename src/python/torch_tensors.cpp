@@ -128,6 +128,11 @@ std::optional<ForeignArray> torchTensor(nb::handle object) {
   return isRead ? std::optional(std::move(array)) : std::nullopt;
 }
 
+bool isTorchTensor(nb::handle object) {
+  const Torch* torch = Torch::get();
+  return torch && PyObject_TypeCheck(object.ptr(), reinterpret_cast<PyTypeObject*>(torch->tensor));
+}
+
 std::optional<uint64_t> torchStream(int gpu) {
   const Torch* torch = Torch::get();
   if (!torch)

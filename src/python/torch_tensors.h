@@ -12,6 +12,9 @@ namespace vortex::python {
 /// whether the tensor needs a gradient is not asked.
 std::optional<ForeignArray> torchTensor(nanobind::handle object);
 
+/// Also of a subclass, as parameters of modules are.
+bool isTorchTensor(nanobind::handle object);
+
 /// The CUDA stream that PyTorch uses now. Nothing: this PyTorch does not tell.
 std::optional<uint64_t> torchStream(int gpu);
 

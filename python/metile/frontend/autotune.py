@@ -212,7 +212,7 @@ def _contents(given: dict) -> list:
     out: list = []
     for name, value in given.items():
         gpu = _foreign.gpu_of(value)
-        array = value if isinstance(value, np.ndarray) else None if is_number(value) or isinstance(value, Buffer) or gpu else host_array(value)
+        array = value if isinstance(value, np.ndarray) else None if is_number(value) or isinstance(value, Buffer) or gpu else host_array(value, name)
         if gpu is not None:
             place = GpuArray(value, gpu, name)
             if not place.is_read_only:

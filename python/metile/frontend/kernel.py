@@ -169,7 +169,7 @@ class Kernel:
             elif (gpu := _foreign.gpu_of(value)) is not None:
                 value = array = GpuArray(value, gpu, name)
             else:
-                array = host_array(value)
+                array = host_array(value, name)
                 if array is None:
                     instead = f"; in a kernel {self.name}(…) calls it as a helper" if isinstance(value, Traced) else ""
                     raise TypeError(f"'{name}' of kernel '{self.name}' is a {type(value).__name__}; arguments are buffers, arrays and numbers{instead}")

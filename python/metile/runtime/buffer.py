@@ -152,7 +152,7 @@ class Buffer:
         mirror = self._mirrors.get(device.id)
         if mirror is None:
             flat = self._flat
-            mirror = self._mirrors[device.id] = _vortex.Mirror(device.native, flat.ctypes.data, vortex._devices.dtype_name(flat.dtype), flat.size,
+            mirror = self._mirrors[device.id] = _vortex.Mirror(device.native, flat.ctypes.data, dtype_of(flat, self._name), flat.size,
                                                                not flat.flags.writeable, flat)
         return mirror
 

@@ -24,6 +24,7 @@
 #include "lang/sema/check/types/shapes.h"
 
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 
 namespace vortex::lang {
 
@@ -157,6 +158,8 @@ bool placeArgs(BodyState& body, const syn::CallExpr* call, const std::vector<std
                            base::concat("`", callee, "` takes ", params.size() - first, " argument",
                                         plural(params.size() - first), ", but ", call->args.size(), " are given"));
       showCallee(builder);
+      if (const char* ours = declared.isValid() ? nullptr : diag::listElsewhere(callee))
+        builder.help(ours);
       return false;
     }
     if (placed[at]) {
