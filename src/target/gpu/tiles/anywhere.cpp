@@ -78,20 +78,30 @@ Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
   const unsigned positions = std::min(lanes, kShortPositions);
   if (elementwise || rowRank_ <= 0 || positions < 2 || hasScans || l.assumptions().longRows || !isWholePhase())
     return longer();
-  auto shorter = [&] { return emitShort(kept == 0 && !hasFunctions() ? kSummedSingles : positions); };
-  return branch(fits({1, 0}, l.constant(positions * ir::vxt::kWarpThreads)), shorter, longer);
+  const bool isSummed = kept == 0 && !hasFunctions();
+  const unsigned each = isSummed ? kSummedSingles : positions;
+  // Short rows with gaps between them are rare, and not worth code of their own beside that of groups.
+  if (std::optional<Packed> packed = packedRows(each, isSummed))
+    return branch(arePacked(*packed), [&] { return emitPacked(*packed, each); }, longer);
+  return branch(fits({1, 0}, l.constant(positions * ir::vxt::kWarpThreads)), [&] { return emitShort(each); }, longer);
 }
 
-/// Each row has as many threads of one warp as take so many of its elements each, one by one: neighbouring threads read neighbours, and
-/// neighbouring teams rows that lie together.
+/// As many threads of one warp as take so many elements of a row each.
+Team Nest::shortTeam(unsigned positions) {
+  Team team = makeTeam(l, longestRow(), positions, 1, positions);
+  if (llvm::isPowerOf2_64(static_cast<uint64_t>(l.threads())))
+    team.most = ir::vxt::kWarpThreads;
+  return team;
+}
+
+/// Elements one by one: neighbouring threads read neighbours, and neighbouring teams rows that lie together.
 Values Nest::emitShort(unsigned positions) {
   Version version;
   version.positions = positions;
   version.early = true;
   markBlocks(std::max<int64_t>(1, (positions > 4 ? 1024 : 1536) / l.threads()), true);  // 64 registers, or 40
   Team block = team_;
-  team_ = makeTeam(l, longestRow(), positions, 1, positions);
-  team_.most = ir::vxt::kWarpThreads;
+  team_ = shortTeam(positions);
   Values results = emitRows(version);
   team_ = block;
   return results;

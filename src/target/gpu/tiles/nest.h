@@ -82,6 +82,22 @@ private:
     Place shared;
     bool isFetched = false;
   };
+  /// Tensors of short rows that come into shared memory group by group, and leave it (packed.cpp).
+  struct Packed {
+    struct Tensor {
+      mlir::Value tile;
+      Place source;
+      std::optional<unsigned> root;  ///< number of the root that it is; nothing: it is read
+      Place shared;
+      int64_t offset = 0;  ///< bytes in front of it in shared memory
+    };
+    std::vector<Tensor> tensors;
+    std::vector<Root> roots;  ///< of the nest, in shared memory where they are tensors
+    int64_t longest = 0;      ///< row, in elements
+    int64_t perThread = 0;    ///< elements of each tensor in a group, at most
+    int64_t bytes = 0;        ///< of shared memory
+    ir::SizeAttr tail;        ///< the same where rows are short enough
+  };
   struct Kept {
     Values inner;
     llvm::SmallVector<Position> positions;
@@ -112,7 +128,13 @@ private:
   Values emitVersions();
   Values emitChosen();
   Values emitVersion(Version swept, unsigned kept);
+  Team shortTeam(unsigned positions);
   Values emitShort(unsigned positions);
+  // packed.cpp
+  std::optional<Packed> packedRows(unsigned positions, bool isSummed);
+  Value arePacked(const Packed& packed);
+  void movePacked(const Packed& packed, const Packed::Tensor& tensor, Value start, Value shift, Value elements);
+  Values emitPacked(Packed& packed, unsigned positions);
   Values emitAnywhere(unsigned lanes, unsigned kept);
   Values emitPeeled(unsigned lanes, unsigned kept, bool elementwise);
   bool findShifted(Requirements& wide, unsigned lanes);
@@ -227,6 +249,7 @@ private:
   Value rowExists_;                 ///< null: always
   std::optional<Place> reference_;  ///< peeled versions: whose rows' alignment counts
   Value head_;                      ///< elements of the row before its first aligned piece
+  Value rowsFrom_, rowsTo_;         ///< the rows that are worked on; null: all
   Value firstRow_;                  ///< of the rows the block's teams work on; null: no loop over rows
   llvm::SmallVector<Kept, 2> kept_;
   llvm::SmallVector<Resident, 1> resident_;   ///< of the version being emitted

@@ -69,10 +69,13 @@ Values Nest::emitRows(Version version) {
     emitRow(version);
     return scalarResult_ ? Values{scalarResult_} : Values{};
   }
-  Value total = l.constant(1);
-  for (Value extent : rows_)
-    total = l.mul(total, extent);
-  l.emitFor(l.constant(0), total, team_.rows, {}, [&](Value first, mlir::ValueRange) {
+  Value total = rowsTo_;
+  if (!total) {
+    total = l.constant(1);
+    for (Value extent : rows_)
+      total = l.mul(total, extent);
+  }
+  l.emitFor(rowsFrom_ ? rowsFrom_ : l.constant(0), total, team_.rows, {}, [&](Value first, mlir::ValueRange) {
     Frame inner(v_);
     firstRow_ = first;
     Value row = l.add(first, team_.row);

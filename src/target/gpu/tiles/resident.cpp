@@ -9,6 +9,7 @@
 
 namespace vortex::target::gpu::tiles {
 
+namespace arith = mlir::arith;
 using SizeOp = size::Op;
 
 static constexpr int64_t kAccess = 16;  // bytes

@@ -110,6 +110,35 @@ TEST(Rows, OfSumsComeIntoSharedMemoryAsSums) {
     runSizes(program, {{3, 100, 1, 1}, {2, 16384, 1, 1}, {1, 32768, 1, 1}, {2, 16391, 1, 1}, {1, 60001, 1, 1}}, layout);
 }
 
+/// As many rows as take several groups of a block, and fewer than one; tensors that start anywhere, with and without gaps between their rows.
+TEST(Rows, ThatAreShortComeInGroups) {
+  const std::string softmax = R"(
+  %max = vx.reduce maxf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %maxb = vx.broadcast %max dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %t, %maxb : tensor<?x?xf32>
+  %e = math.exp %d : tensor<?x?xf32>
+  %sum = vx.reduce addf %e dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %sumb = vx.broadcast %sum dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %r = arith.divf %e, %sumb : tensor<?x?xf32>
+)";
+  const std::initializer_list<Sizes> sizes = {{300, 1, 1, 1}, {1400, 3, 1, 1}, {141, 61, 1, 1}, {47, 99, 1, 1},
+                                              {3, 127, 1, 1}, {1, 5, 1, 1},    {9, 511, 1, 1},  {5, 1023, 1, 1}};
+  for (const Layout& layout : {Layout{}, Layout{1, 0}, Layout{4, 0}, Layout{0, 2}, Layout{0, 0, true}})
+    runSizes(rowProgram({"m", "n"}, softmax), sizes, layout);
+  for (const Layout& layout : {Layout{}, Layout{3, 0}, Layout{8, 1}})
+    runSizes(rowProgram({"m", "n"}, R"(
+  %w = arith.extf %t : tensor<?x?xbf16> to tensor<?x?xf32>
+  %max = vx.reduce maxf %w dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %maxb = vx.broadcast %max dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %r = arith.subf %w, %maxb : tensor<?x?xf32>
+)",
+                        "bf16"),
+             sizes, layout);
+  for (const Layout& layout : {Layout{}, Layout{1, 0}})
+    runSizes(rowProgram({"m"}, "  %r = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>\n"), sizes,
+             layout);
+}
+
 TEST(Rows, ThatStartAnywhereMeetOneRow) {
   runSizes(rowProgram({"m", "n"}, R"(
   %c0_ = arith.constant 0 : index
