@@ -122,7 +122,8 @@ const char* nameElsewhere(std::string_view name) {
 
 const char* listElsewhere(std::string_view name) {
   static constexpr std::pair<std::string_view, const char*> kNames[] = {
-      {"transpose", "`x.transpose()` exchanges the last two dimensions, `x.transpose([1, 0, 2])` tells the order of all"},
+      {"transpose",
+       "`x.transpose()` exchanges the last two dimensions, `x.transpose([1, 0, 2])` tells the order of all"},
       {"reshape", "a shape is one list: `x.reshape([M, N])`"},
       {"broadcast", "a shape is one list: `x.broadcast([M, N])`"},
       {"zeros", "a shape is one list: `zeros([M, N])`"},
