@@ -30,6 +30,10 @@ class HostArray:
     def size(self) -> int:
         return self._array.size
 
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
     def on(self, device: Device, is_written: bool):
         self._is_written = self._is_written or is_written
         if is_written and not self._array.flags.writeable:
@@ -65,7 +69,7 @@ class BufferArgument:
 
     def __init__(self, buffer: Buffer, name: str):
         self._buffer, self._name, self.size = buffer, name, buffer.size
-        self.address = buffer._flat.ctypes.data
+        self.address, self.nbytes = buffer._flat.ctypes.data, buffer.nbytes
 
     def on(self, device: Device, is_written: bool):
         if is_written and not self._buffer._flat.flags.writeable:
@@ -147,6 +151,14 @@ def host_array(value, name: str) -> np.ndarray | None:
 def _memory(value):
     """The NumPy array that an argument is; None: it is none."""
     return value._array if isinstance(value, HostArray) else value._buffer._flat if isinstance(value, BufferArgument) else None
+
+
+def share_memory(specialised, values: list) -> bool:
+    """Two of a launch's arrays, all of them contiguous, have bytes in common, and the kernel writes one."""
+    written = {slot.argument for slot in specialised.slots if slot.is_written}
+    arrays = sorted({slot.argument for slot in specialised.slots if slot.rank})
+    return any((first in written or second in written) and a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
+               for first, second in itertools.combinations(arrays, 2) for a, b in ((values[first], values[second]),))
 
 
 def refuse_overlap(specialised, values: list, everywhere: bool) -> None:

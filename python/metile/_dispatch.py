@@ -1,8 +1,6 @@
 """Launches that are repeated, and where launches run."""
 from __future__ import annotations
 
-import os
-
 import vortex
 from vortex import _foreign
 
@@ -10,6 +8,7 @@ from ._arguments import GpuArray, HostArray
 from ._specialised import Specialised
 from ._values import is_number
 from .runtime.device import Device
+from .runtime.environment import is_on
 
 
 def device_for(values: list) -> Device:
@@ -32,7 +31,7 @@ def finish(values: list) -> None:
 
 
 def interprets() -> bool:
-    return os.environ.get("METILE_INTERPRET") == "1" or os.environ.get("METILE_CHECK") == "1"
+    return is_on("METILE_INTERPRET") or is_on("METILE_CHECK")
 
 
 class Repeated:
@@ -76,7 +75,7 @@ class Dispatcher(Repeated):
             if isinstance(value, HostArray):
                 value.refresh()
         if self._device is None:
-            self._specialised.interpret(self._values, self._numbers, self._grid, os.environ.get("METILE_CHECK") == "1")
+            self._specialised.interpret(self._values, self._numbers, self._grid, is_on("METILE_CHECK"))
         else:
             for slot in self._specialised.slots:
                 if slot.rank and not self._device.is_cpu:

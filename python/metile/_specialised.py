@@ -17,6 +17,7 @@ from ._queues import numbers_as_instances
 from ._trace import LoweringError, OutOfResources, Trace
 from ._words import in_python
 from .runtime.device import Device
+from .runtime.environment import debug_words, is_on
 
 _ABOUT_RESULTS = {"W0525"}  # other warnings are about speed, or about races
 _MOST_JUDGED = 16  # launches with other numbers: judging one takes some milliseconds
@@ -40,7 +41,7 @@ class Specialised:
         self._races: str | None = None  # the warning, if they are not ruled out for every launch
         self._judged: set = set()  # launches without races: numbers and grid
         self._launched: set = set()  # the same launches as they were written
-        self._online_softmax = collects and os.environ.get("METILE_ONLINE_SOFTMAX") != "0"
+        self._online_softmax = collects and is_on("METILE_ONLINE_SOFTMAX", True)
         self._is_withheld = not collects
         self.depends_on_numbers = False
 
@@ -66,7 +67,7 @@ class Specialised:
         for name, rendered in findings:
             if name == "W0631":
                 self._races = rendered
-            elif name in _ABOUT_RESULTS or os.environ.get("METILE_WARNINGS") == "1":
+            elif name in _ABOUT_RESULTS or is_on("METILE_WARNINGS"):
                 warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
 
     @property
@@ -105,7 +106,7 @@ class Specialised:
 
     @property
     def _is_kept(self) -> bool:
-        return os.environ.get("METILE_DISABLE_DISK_CACHE") != "1" and not os.environ.get("VORTEX_NO_CACHE")
+        return not is_on("METILE_DISABLE_DISK_CACHE") and not os.environ.get("VORTEX_NO_CACHE")
 
     def explain(self) -> str:
         """What was rewritten and what was not, with the reasons."""
@@ -263,7 +264,7 @@ _STAGES = {"tile_ir": None, "metal_ir": "irgen", "metal_ir_opt": "schedule", "ms
 
 def dump(specialised: Specialised) -> None:
     """What METILE_DEBUG asks for: to stderr, and to files of METILE_DEBUG_DIR where that is set."""
-    wanted = os.environ.get("METILE_DEBUG", "").split(",")
+    wanted = debug_words()
     folder = os.environ.get("METILE_DEBUG_DIR")
     for name, stage in _STAGES.items():
         if name not in wanted and "all" not in wanted:

@@ -225,7 +225,7 @@ def test_copies_of_strided_arrays_are_told(capsys, monkeypatch):
 
     metile.set_device("cpu")
     x = np.ones((8, 2), np.float32)
-    for value, lines in (("", 0), ("copies", 2), ("copies,other", 2)):
+    for value, lines in (("", 0), ("copies", 2), ("copies, ", 2)):
         monkeypatch.setenv("METILE_DEBUG", value)
         double[(1,)](x[:, 0], 8, BLOCK=8)
         double[(1,)](x[0], 2, BLOCK=8)  # in place

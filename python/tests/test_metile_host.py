@@ -213,3 +213,42 @@ def test_facts_and_sources_are_those_of_a_launch_that_is_not_made():
         doubled.source("nope", x, 10, BLOCK=16)
     with pytest.raises(TypeError, match="misses 'N', 'BLOCK'"):
         doubled.facts(x)
+
+
+@pytest.mark.parametrize("name, value, known", [("METILE_DEBUG", "tile_ir, copys", "tile_ir, metal_ir, metal_ir_opt, msl, copies, all, not copys"),
+                                                ("METILE_CHECK", "true", "1 or 0, not 'true'"), ("METILE_INTERPRET", "yes", "1 or 0, not 'yes'"),
+                                                ("METILE_ONLINE_SOFTMAX", "off", "1 or 0"), ("METILE_DISABLE_DISK_CACHE", "on", "1 or 0")])
+def test_settings_that_mean_nothing_are_errors(monkeypatch, name, value, known):
+    @metile.kernel
+    def one(X, Out, N, BLOCK: metile.constexpr):
+        largest = -1e30
+        for i in metile.tile_range(0, N, BLOCK):
+            largest = metile.maximum(largest, metile.load(X + i + metile.arange(0, BLOCK)))
+        total = 0.0
+        for i in metile.tile_range(0, N, BLOCK):
+            total = total + metile.exp(metile.load(X + i + metile.arange(0, BLOCK)) - largest)
+        metile.store(Out + metile.arange(0, BLOCK), total)
+
+    x, out = np.ones(8, np.float32), np.zeros(8, np.float32)
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=f"the environment variable {name} is .*{known}"):
+        one[1](x, out, 8, BLOCK=8)
+    assert not out.any()
+    for nothing in ("", "0") if name != "METILE_DEBUG" else ("", " , "):
+        monkeypatch.setenv(name, nothing)
+        one[1](x, out, 8, BLOCK=8)
+    assert (out == 1).all()
+
+
+def test_an_empty_device_name_is_none(monkeypatch):
+    monkeypatch.setattr("metile.runtime.device._chosen", [None])
+    monkeypatch.setenv("METILE_DEVICE", "")
+    assert metile.Device.get().is_cpu
+
+
+def test_kernels_show_their_parameters():
+    @metile.kernel
+    def one(X, N, BLOCK: metile.constexpr = 8):
+        pass
+
+    assert repr(one) == "<metile.Kernel one(X, N, BLOCK)>"

@@ -19,6 +19,7 @@ from .._arguments import GpuArray, host_array
 from .._values import is_number, unwrap
 from ..runtime.buffer import Buffer
 from ..runtime.device import Device
+from ..runtime.environment import is_on
 from .kernel import Kernel, grid_of, interprets
 
 _autotune_cache: dict = {}
@@ -104,7 +105,7 @@ class Autotuned:
         return cache_directory() / "autotune" / (hashlib.sha256(repr(key).encode()).hexdigest() + ".json")
 
     def _stored(self, key: tuple) -> Config | None:
-        if os.environ.get("METILE_DISABLE_DISK_CACHE") == "1":
+        if is_on("METILE_DISABLE_DISK_CACHE"):
             return None
         try:
             wanted = json.loads(self._file(key).read_text())["config"]
@@ -113,7 +114,7 @@ class Autotuned:
         return next((config for config in self.configs if repr(config) == wanted), None)
 
     def _store(self, key: tuple, config: Config) -> None:
-        if os.environ.get("METILE_DISABLE_DISK_CACHE") == "1":
+        if is_on("METILE_DISABLE_DISK_CACHE"):
             return
         path, written = self._file(key), None
         try:

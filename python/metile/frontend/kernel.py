@@ -17,7 +17,7 @@ import vortex
 from vortex import _foreign, _overlap
 
 from .. import _params
-from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap, resident
+from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap, resident, share_memory
 from .._dispatch import Dispatcher, device_for, finish, in_stream, interprets
 from .._outside import Outside
 from .._specialised import Specialised, dump
@@ -25,6 +25,7 @@ from .._trace import LoweringError, OutOfResources, Trace, is_machinery, is_reco
 from .._values import Traced, constexpr, is_number, unwrap
 from ..runtime.buffer import Buffer
 from ..runtime.device import Device, launch_mode
+from ..runtime.environment import is_on
 
 __all__ = ["Kernel", "LoweringError", "OutOfResources", "kernel"]
 
@@ -74,6 +75,9 @@ class Kernel:
         self._leads = list(self.signature.parameters)[: len(self.runtime)] == self.runtime  # runtime arguments stand before constexprs
         self._leading = len(self.runtime) if self._leads else -1
         self._defaults = {name: parameter.default for name, parameter in self.signature.parameters.items() if parameter.default is not parameter.empty}
+
+    def __repr__(self):
+        return f"<metile.Kernel {self.name}({', '.join(self.signature.parameters)})>"
 
     def __reduce__(self):
         return self.fn.__qualname__  # pickled by name, as functions are
@@ -209,7 +213,7 @@ class Kernel:
         traced = next((made for made in known if made.outside.is_current()), None)
         if traced is None:
             trace, threads = self._trace(kinds, constants)
-            decides = "METILE_ONLINE_SOFTMAX" not in os.environ and trace.may_collect_sums()
+            decides = not os.environ.get("METILE_ONLINE_SOFTMAX") and trace.may_collect_sums()
             traced = _Traced(trace, threads, Outside(self.fn.__code__, self.fn.__globals__, self.fn.__closure__), {}, decides)
             known[:] = [traced, *known[: _KEPT - 1]]
         axes = tuple(axis for axis in range(3) if axis in traced.trace.axes or _has_several(grid, axis))
@@ -418,7 +422,7 @@ class Launcher:
         if interprets():
             specialised.native  # noqa: B018 - what it finds
             specialised.judge(numbers, grid)
-            specialised.interpret(values, numbers, grid, os.environ.get("METILE_CHECK") == "1")
+            specialised.interpret(values, numbers, grid, is_on("METILE_CHECK"))
         else:
             device = device_for(values)
             specialised.refuse_layouts(values, numbers)
@@ -428,7 +432,7 @@ class Launcher:
                 arguments = specialised.arguments(device, values, numbers, grid)
                 in_stream(device, values, lambda stream: code.launch(device.native, stream, arguments, [], vortex._launch.write_line))
             except vortex.Error as error:
-                if "share memory" in str(error) or "overlap" in str(error):
+                if error.fault is None and share_memory(specialised, values):
                     raise ValueError(str(error)) from None
                 raise
         finish(values)

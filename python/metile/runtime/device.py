@@ -18,7 +18,7 @@ def set_device(name: str) -> None:
 
 
 def device_name() -> str:
-    return _chosen[0] or os.environ.get("METILE_DEVICE", "cpu")
+    return _chosen[0] or os.environ.get("METILE_DEVICE") or "cpu"
 
 
 _environment = getattr(os.environ, "_data", None)  # getenv through os.environ costs a microsecond per name
