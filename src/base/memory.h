@@ -6,8 +6,11 @@
 
 namespace vortex::base {
 
-/// Bytes of memory that this machine has.
+/// Bytes of memory that this machine has, or the control group of this process (a container's limit, say) if those are fewer.
 uint64_t physicalMemory();
+
+/// Bytes that the process may still map under its own limit (ulimit -v); UINT64_MAX without one.
+uint64_t addressSpace();
 
 /// Bytes that this process can still get without making the system swap or kill: what is available, within the process's own limit (ulimit -v).
 /// Reads files of /proc: 20 µs.

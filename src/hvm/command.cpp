@@ -1,5 +1,6 @@
 #include "hvm/command.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "hvm/eval/evaluation.h"
 #include "hvm/eval/print.h"
@@ -7,13 +8,13 @@
 #include "hvm/slices/transfer.h"
 #include "vortex/runtime.h"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstdio>
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <unistd.h>
 
 namespace vortex::hvm {
 namespace {
@@ -35,7 +36,7 @@ constexpr const char* kHelp =
       --write-net FILE    write what the frontier engine starts from, and stop
       --write-slices FILE write what %gnf starts from on a device, for src/hvm/slices/slices.vx
       --device D          cpu or cuda:0: what the frontier engine and %gnf run on; without it %gnf is left to the threads
-      --memory SIZE       limit of heap and stacks, such as 500M or 8G, 256K to 256G (default: three quarters of the machine's memory)
+      --memory SIZE       limit of heap and stacks, such as 500M or 8G, 256K to 256G (default: three quarters of the memory that the machine or its control group has)
       --fuel N            at most N interactions
       --seed N            order in which threads take work, and blocks begin
       --version, --help
@@ -90,6 +91,8 @@ public:
       error = readOne(settings, words_[at_]);
     if (error.empty() && settings.file.empty())
       error = "no file is given";
+    if (error.empty() && !settings.slicesFile.empty() && !settings.hasDevice)
+      error = "--write-slices needs --device, which %gnf starts on";
     settings.usesFrontier |= settings.blocks && !settings.hasDevice;
     return error;
   }
@@ -197,9 +200,11 @@ int fail(const std::string& message) {
   return 1;
 }
 
-uint64_t defaultMemory() {
-  uint64_t pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)), size = static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
-  return pages * size / 4 * 3;
+/// Three quarters of what there is. Address space is reserved for more: the heap has room beyond its limit, each thread a stack half as large again.
+uint64_t defaultMemory(unsigned threads) {
+  const uint64_t fixed = sizeof(Term) * (Heap::kReserveWords + threads * (uint64_t(1) << 24));
+  const uint64_t space = base::addressSpace(), reservable = (space - std::min(space, fixed)) / (4 + 2 * threads);
+  return std::clamp(std::min(base::physicalMemory() / 4 * 3, reservable), Heap::kLeastBytes, Heap::kMostBytes);
 }
 
 void printStatistics(const Settings& settings, const std::vector<uint64_t>& interactions, uint64_t heapWords,
@@ -353,10 +358,12 @@ int runCommand(const std::vector<std::string>& arguments) {
       return std::puts("hvm (Vortex) " VORTEX_VERSION), 0;
   }
   Settings settings;
-  settings.evaluation.memoryBytes = defaultMemory();
+  settings.evaluation.memoryBytes = 0;
   std::string error = Arguments(arguments).read(settings);
   if (!error.empty())
     return fail(base::concat("Error: ", error, "; hvm --help lists the options"));
+  if (settings.evaluation.memoryBytes == 0)
+    settings.evaluation.memoryBytes = defaultMemory(settings.evaluation.threads);
   Result<Program> program = parseFile(settings.file);
   if (!program)
     return fail(program.error().message);

@@ -39,11 +39,20 @@ def test_options_have_several_spellings(spelling, file, hvm):
 
 @pytest.mark.parametrize("words, named", [(["--device", "tpu:0"], "tpu:0"), (["--device", ""], "--device"), (["--device="], "--device"), (["--device", "cuda"], "'cuda'"),
                                           (["--device", "cuda:x"], "cuda:x"), (["--device", "cuda:-1"], "cuda:-1"), (["-Cx"], "-Cx"), (["-T", "0"], "0"), (["-T"], "-T"),
-                                          (["--memory", "much"], "much"), (["--memory", "0"], "0"), (["--memory", "255K"], "255K: the limit is between 256K and 256G"), (["--memory", "257G"], "257G"), (["--to-c"], "--to-c"), (["second.hvm4"], "second.hvm4"),
+                                          (["--memory", "much"], "much"), (["--memory", "0"], "0"), (["--memory", "255K"], "255K: the limit is between 256K and 256G"), (["--memory", "257G"], "257G"), (["--write-slices", "net"], "--write-slices needs --device"), (["--to-c"], "--to-c"), (["second.hvm4"], "second.hvm4"),
                                           (["--threads=x"], "x"), (["-C18446744073709551616"], "-C18446744073709551616")], ids=lambda value: " ".join(value))
 def test_wrong_options_are_named(words, named, file, hvm):
     status, out, err = hvm(file, *words)
     assert (status, out) == (1, "") and err.startswith("Error: ") and named in err
+
+
+@pytest.mark.skipif(bool(os.environ.get("VORTEX_SANITIZED")), reason="sanitizers reserve terabytes")
+@pytest.mark.parametrize("threads", ["1", "16"])
+def test_the_memory_limit_follows_that_of_address_space(threads, file, program):
+    limited = ["bash", "-c", 'ulimit -v 6000000; exec "$@"', "bash", program, "hvm", file, "-T", threads]
+    assert subprocess.run(limited, capture_output=True, text=True).stdout == "&a{3,4}\n"
+    refused = subprocess.run([*limited, "--memory", "64G"], capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout) == (1, "") and "address space (--memory, ulimit -v)" in refused.stderr
 
 
 def test_no_file_is_an_error(program):

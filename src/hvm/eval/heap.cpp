@@ -30,8 +30,8 @@ Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes, uint64_t reserve
   heap->words_ = static_cast<Term*>(reserveMemory(heap->reservedWords_ * sizeof(Term)));
   void* maps = reserveMemory(lineBytes + bitBytes);
   if (!heap->words_ || !maps)
-    return Error{
-        base::concat("Error: cannot reserve ", heap->reservedWords_ * sizeof(Term), " bytes of address space")};
+    return Error{base::concat("Error: cannot reserve ", heap->reservedWords_ * sizeof(Term),
+                              " bytes of address space (--memory, ulimit -v)")};
   madvise(heap->words_, heap->reservedWords_ * sizeof(Term), MADV_HUGEPAGE);
   heap->visited_ = static_cast<uint64_t*>(maps);
   heap->lines_ = {static_cast<uint8_t*>(maps) + bitBytes, [](uint8_t*) {}};

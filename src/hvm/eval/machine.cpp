@@ -296,7 +296,7 @@ Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const
   machine->stackStep_ = std::max<uint64_t>(limitWords / 16, 1);
   void* stack = reserveMemory(machine->stackLimit_ * sizeof(Term));
   if (!stack)
-    return Error{"Error: cannot reserve address space for the stack"};
+    return Error{"Error: cannot reserve address space for the stack (--memory, ulimit -v)"};
   machine->stack_ = machine->sp_ = static_cast<Term*>(stack);
   machine->watchStack();
   return machine;

@@ -33,6 +33,8 @@ public:
   /// A name, or an error and an empty text.
   std::string name(std::string_view what);
   uint32_t number();
+  /// What was taken from `position` on.
+  std::string_view since(size_t position) const { return text_.substr(position, position_ - position); }
   /// The characters up to `quote`, as code points; the opening quote is consumed.
   std::u32string quoted(char quote);
   /// The text up to `quote`, no escapes.

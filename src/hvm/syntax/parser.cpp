@@ -235,8 +235,11 @@ NodeId Parser::numeral() {
   uint32_t value = cursor_->number();
   if (!cursor_->takeHere("n"))
     return add(NodeKind::Number, {}, value);
-  if (value > kMaxNatural) {
-    cursor_->failWith(position, base::concat("a natural of at most ", kMaxNatural), base::concat(value, "n"));
+  // Numbers wrap, naturals do not.
+  std::string_view digits = cursor_->since(position);
+  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+  if (value > kMaxNatural || digits.size() > 9) {
+    cursor_->failWith(position, base::concat("a natural of at most ", kMaxNatural), digits);
     return 0;
   }
   NodeId natural = cursor_->takeHere("+") ? term() : add(NodeKind::Constructor, {}, kZer);
