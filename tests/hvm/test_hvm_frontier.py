@@ -113,7 +113,8 @@ def test_random_terms_have_the_results_and_counts_of_the_evaluator(write, hvm):
     assert compared > hvm_cases.TERMS // 20
 
 
-@pytest.mark.parametrize("text", [FIB, CHURCH, TREE, "@main = &A{1,2} + !x&B=&A{3,4}; x₀ * x₁\n", "@main = λ{#P: λa.λb. a(b)}(#P{λx.#Q{x},λ{λy.y}(7)})\n"], ids=["fib", "church", "tree", "superposed", "matches"])
+@pytest.mark.parametrize("text", [FIB, CHURCH, TREE, "@main = &A{1,2} + !x&B=&A{3,4}; x₀ * x₁\n", "@main = λ{#P: λa.λb. a(b)}(#P{λx.#Q{x},λ{λy.y}(7)})\n",
+                                  "@f = λ{0: 1; λn. 1 + @f(n - 1)}\n@main = λx. λ{λy. 5}(x + @f(9))\n"], ids=["fib", "church", "tree", "superposed", "matches", "dropped"])
 @pytest.mark.parametrize("form", FORMS)
 def test_every_block_count_and_region_size_gives_one_result(text, form, write, hvm):
     path = write(text)

@@ -74,7 +74,7 @@ Term Builder::build(NodeId id) {
   case NodeKind::Sup: return fill(Sup, node.value, node.children);
   case NodeKind::Constructor: return fill(C00 + static_cast<uint32_t>(node.children.size()), node.value, node.children);
   case NodeKind::Match: return fill(Mat, node.value, node.children);
-  case NodeKind::Use: return fill(Use, 0, node.children);
+  case NodeKind::Use: return dropsOperands_ = true, fill(Use, 0, node.children);
   case NodeKind::Operator: return fill(Op2, node.value, node.children);
   case NodeKind::Switch: {
     const Loc loc = allocate(3);

@@ -26,7 +26,7 @@ struct Net {
   std::vector<uint64_t> definitions;  // of each: first word in `book`, number of words (0xffffffff: not defined), root
   std::vector<Term> heap;             // with the term to normalize in cell 0
   std::vector<uint64_t> next;         // by block: words in use
-  bool forks = true;                  // operators may reduce both operands at once: nothing drops operands
+  bool forks = true;                  // operators may reduce both operands at once: nothing drops a value that waits
 };
 
 /// @main as it is, the definitions that it reaches as templates. Errors: a construct that the engine has no rules for, by name; regions too
