@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
+
 from ._trace import LANES, LoweringError, OutOfResources, word
 from ._values import Pointer, Value, common_shape, make, of_lanes, operand, unwrap
 
@@ -269,7 +271,8 @@ def scatter(trace, operation: str, pointer: Pointer, value, mask) -> None:
 
 def shift_of(before, after):
     """The integer that was added to a pointer, a vector of indices or a tile of them; None: something else was done."""
-    if isinstance(before, Pointer):
+    is_pointer = isinstance(before, Pointer)
+    if is_pointer:
         if not isinstance(after, Pointer) or after.base is not before.base:
             return None
         before, after = before.offset, after.offset
@@ -283,10 +286,14 @@ def shift_of(before, after):
             return None
         operation, left, right = after.recipe
         after, added = (right, left) if right is before and operation == "add" or _is_alike(left) and left is not before and operation == "add" else (left, right)
-        if not _is_alike(added) or isinstance(added, Value) and not added.is_index and not isinstance(before, Value):
+        if not _is_alike(added) or not _is_index(added) and not (is_pointer and isinstance(added, Value) and isinstance(before, Value)):
             return None
         total = total - added if operation == "sub" else total + added
     return total
+
+
+def _is_index(value) -> bool:
+    return value.is_index if isinstance(value, Value) else isinstance(unwrap(value), (int, np.integer))
 
 
 def _is_alike(value) -> bool:

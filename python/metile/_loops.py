@@ -109,6 +109,8 @@ class tile_range:
             before.restore()
             names = before.detach(rebound)
             sums = {key: self._carry(0, 0, place) if key in shifted else self._carry(before.places[key], value, place) for key, value in carried.items()}
+            for key in shifted & sums.keys():
+                sums[key].is_index = isinstance(before.places[key], Value)  # a sum of indices, which starts from 0
             counter = of_lanes(Value(trace, trace.new_id()), *self.limits)
             counter.is_counter = counter.is_index = True
             head = len(trace.lines)

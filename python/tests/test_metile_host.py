@@ -252,3 +252,20 @@ def test_kernels_show_their_parameters():
         pass
 
     assert repr(one) == "<metile.Kernel one(X, N, BLOCK)>"
+
+
+def test_shared_memory_of_a_loop_is_counted_once():
+    @metile.kernel
+    def looped(X, N, BLOCK: metile.constexpr):
+        i, total = metile.arange(0, BLOCK), 0.0
+        for _ in metile.tile_range(0, N):
+            memory = metile.shared(BLOCK)
+            metile.barrier()
+            metile.store(memory + i, total + 1)
+            metile.barrier()
+            total = metile.load(memory + i)
+        metile.store(X + i, total)
+
+    x = np.zeros(8, np.float32)
+    assert looped.get_compiled(x, 3, BLOCK=8).shared_bytes == 32
+    np.testing.assert_array_equal(x, 3)

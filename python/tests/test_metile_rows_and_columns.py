@@ -103,6 +103,48 @@ def test_pointers_that_a_loop_moves(random, n):
 
 
 @metile.kernel
+def back(X, Out, N, BLOCK: metile.constexpr):
+    """Offsets of lanes, and of a tile of addresses, which a loop moves down."""
+    lanes = N - BLOCK + tl.arange(0, BLOCK)
+    offsets = lanes[:, None] + tl.arange(0, 4)[None, :] * 2
+    total, tile = 0.0, tl.zeros((BLOCK, 4))
+    for step in tl.tile_range(0, N, BLOCK):
+        total = total + tl.load(X + lanes) * (step + 1)
+        tile = tile + tl.load(X + offsets) * (step + 1)
+        lanes = lanes - BLOCK
+        offsets = offsets - 1 - (BLOCK - 1)
+    tl.store(Out + tl.arange(0, BLOCK), total)
+    tl.store(Out + BLOCK + tl.arange(0, BLOCK)[:, None] * 4 + tl.arange(0, 4)[None, :], tile)
+
+
+def test_offsets_that_a_loop_moves_down(random):
+    n, block = 24, 8
+    x, out = random.integers(-9, 9, n + 6).astype(np.float32), np.full(5 * block, np.nan, np.float32)
+    back[(1,)](x, out, n, BLOCK=block)
+    at, weights = n - block + np.arange(block)[None, :] - block * np.arange(3)[:, None], 1 + block * np.arange(3)
+    np.testing.assert_array_equal(out[:block], weights @ x[at])
+    tiles = x[at[:, :, None] + 2 * np.arange(4)]
+    np.testing.assert_array_equal(out[block:].reshape(block, 4), np.tensordot(weights, tiles, 1))
+
+
+@metile.kernel
+def drifting(X, Steps, Out, N, BLOCK: metile.constexpr):
+    """Lanes that a loop changes by what is no index."""
+    half, loaded = tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    for i in tl.tile_range(0, N):
+        half = half + 0.5
+        loaded = loaded + tl.load(Steps + i)
+    tl.store(Out + tl.arange(0, BLOCK), half)
+    tl.store(Out + BLOCK + tl.arange(0, BLOCK), tl.load(X + loaded))
+
+
+def test_lanes_that_a_loop_changes_by_fractions_and_by_what_it_loads(random):
+    x, steps, out = random.integers(-9, 9, 40).astype(np.float32), random.integers(0, 5, 5).astype(np.int32), np.full(16, np.nan, np.float32)
+    drifting[(1,)](x, steps, out, 5, BLOCK=8)
+    np.testing.assert_array_equal(out, np.concatenate([np.arange(8) + 2.5, x[steps.sum() + np.arange(8)]]))
+
+
+@metile.kernel
 def counted(X, Out, M, N, BM: metile.constexpr, BN: metile.constexpr):
     rows, columns = tl.arange(0, BM), tl.arange(0, BN)
     mask = (rows[:, None] < M) & (columns[None, :] < N)
@@ -116,6 +158,23 @@ def test_tiles_are_added_in_memory(random):
     expected = np.zeros((3, 2), np.int32)
     np.add.at(expected, (np.arange(5)[:, None] % 3, np.arange(7)[None, :] % 2), x)
     np.testing.assert_array_equal(out, expected)
+
+
+@metile.kernel
+def turned(X, V, Out, M: metile.constexpr, N: metile.constexpr):
+    """A loaded column and a loaded row beside a tile of addresses, stored as they are and turned."""
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    tile, column, row = tl.load(X + i[:, None] * N + j[None, :]), tl.load(V + i[:, None] * 3), tl.load(V + j[None, :] * 2)
+    tl.store(Out + i[:, None] * N + j[None, :], tile * column + row)
+    tl.store(Out + M * N + j[:, None] * M + i[None, :], tile.T * column.T + row.T)
+
+
+def test_loaded_rows_and_columns_are_repeated_and_turned(random):
+    m, n = 4, 8
+    x, v, out = random.integers(-9, 9, (m, n)).astype(np.float32), random.integers(-9, 9, 40).astype(np.float32), np.full(2 * m * n, np.nan, np.float32)
+    turned[(1,)](x, v, out, M=m, N=n)
+    expected = x * v[: m * 3 : 3, None] + v[: n * 2 : 2]
+    np.testing.assert_array_equal(out, np.concatenate([expected.ravel(), expected.T.ravel()]))
 
 
 @metile.kernel
