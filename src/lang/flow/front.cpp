@@ -89,7 +89,13 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
   findings.reaches = loopReaches(checked.graph, checked.structure);
   if (kernel.kernel->gridKind == GridKind::WholeTensor)
     findings.independentLoops = checkLoops(kernel, checked.graph, checked.structure, sink);
-  checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
+  const auto waits = [&] {
+    diag::DiagnosticSink found;
+    if (!kernel.kernel->cooperative)
+      checkWaiting(checked.graph, checked.structure, found);
+    return found.hasErrors();
+  };
+  checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), waits, sink);
   findings.staging = checkStaging(checked.graph, checked.structure, sink);
   findings.reuse = checked.shared.barriers;
   annotate(kernel, findings, roots);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/flow/check/surroundings.h"
+#include "lang/flow/value/walk.h"
 #include "lang/sema/children.h"
 #include "lang/sema/element.h"
 #include "lang/sema/expr_parts.h"
@@ -320,27 +321,16 @@ std::string AccessMap::describeCase() const {
 }
 
 const Expr* AccessMap::causeOf(ValueId leaf) const {
-  std::vector<ValueId> pending{leaf};
-  std::set<ValueId> seen{leaf};
-  while (!pending.empty()) {
-    const ValueId value = pending.back();
-    pending.pop_back();
-    const Node& node = graph.values[value];
-    if (const StepId step = graph.definition(value); step != kNoStep && graph[step].origin)
-      return graph[step].origin;
-    if (node.kind == NodeKind::Unknown && graph.values.cause(value))
-      return graph.values.cause(value);
-    std::vector<ValueId> operands;
-    if (node.kind == NodeKind::Phi)
-      operands.assign(graph.values.phiOperands(value).begin(), graph.values.phiOperands(value).end());
-    else if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert)
-      for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
-        operands.push_back(graph.values.operand(value, i));
-    for (ValueId operand : operands)
-      if (seen.insert(graph.values.resolved(operand)).second)
-        pending.push_back(graph.values.resolved(operand));
-  }
-  return nullptr;
+  const Expr* found = nullptr;
+  walkOperands(graph.values, {leaf}, [&](ValueId value, const Node& node) {
+    const StepId step = graph.definition(value);
+    if (!found)
+      found = step != kNoStep ? graph[step].origin : nullptr;
+    if (!found && node.kind == NodeKind::Unknown)
+      found = graph.values.cause(value);
+    return !found;
+  });
+  return found;
 }
 
 std::string AccessMap::nameOf(const ElementAccess& access) const {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "lang/flow/check/surroundings.h"
+#include "lang/flow/value/walk.h"
 
 namespace vortex::lang::flow {
 
@@ -73,29 +74,20 @@ bool Apart::isFixed(const Projection& lent, LocalId holder) const {
   std::vector<ValueId> pending{lent.index};
   for (const DimRange& dim : lent.dims)
     pending.insert(pending.end(), {dim.begin, dim.end});
-  std::set<ValueId> seen;
-  while (!pending.empty()) {
-    const ValueId value = pending.back() == kNoValue ? kNoValue : graph_.values.resolved(pending.back());
-    pending.pop_back();
-    if (value == kNoValue || !seen.insert(value).second)
-      continue;
-    const Node& node = graph_.values[value];
+  std::erase(pending, kNoValue);
+  bool isFixed = true;
+  walkOperands(graph_.values, std::move(pending), [&](ValueId value, const Node& node) {
     LoopId loop = kNoLoop;
-    if (node.kind == NodeKind::Phi) {
+    if (node.kind == NodeKind::Phi)
       loop = graph_[graph_.values.phiBlock(value)].loop;
-    } else if (const StepId step = graph_.definition(value); step != kNoStep) {
+    else if (const StepId step = graph_.definition(value); step != kNoStep)
       loop = graph_[graph_.blockOf(step)].loop;
-    } else if (node.kind == NodeKind::Unknown) {
-      return false;
-    } else if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
-      const size_t count = node.kind == NodeKind::Convert ? 1 : operandCount(node.op);
-      for (size_t i = 0; i < count; ++i)
-        pending.push_back(graph_.values.operand(value, i));
-    }
-    if (!graph_.isInside(graph_[holder].loop, loop))
-      return false;
-  }
-  return true;
+    else if (node.kind == NodeKind::Unknown)
+      isFixed = false;
+    isFixed = isFixed && graph_.isInside(graph_[holder].loop, loop);
+    return false;
+  });
+  return isFixed;
 }
 
 }  // namespace vortex::lang::flow

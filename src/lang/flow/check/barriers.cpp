@@ -13,8 +13,8 @@ using Control = ExprLevels::Control;
 class Barriers {
 public:
   Barriers(const Function& kernel, const ExprLevels& levels, std::span<const BlockShape> shapes,
-           diag::DiagnosticSink& sink)
-      : kernel_(kernel), levels_(levels), shapes_(shapes), sink_(sink) {}
+           const std::function<bool()>& waits, diag::DiagnosticSink& sink)
+      : kernel_(kernel), levels_(levels), shapes_(shapes), waits_(waits), sink_(sink) {}
 
   void check(const Expr& expr) {
     if (expr.kind == ExprKind::Assign) {
@@ -80,7 +80,7 @@ private:
     for (const Expr* arg : expr.args)
       operands = std::max(operands, levels_.of(*arg));
     // Where the result is used, each thread draws a number of its own.
-    if (operands == Level::Block && (expr.type->kind == TypeKind::Unit || unused_.contains(&expr)))
+    if (operands == Level::Block && (expr.type->kind == TypeKind::Unit || unused_.contains(&expr)) && !waits_())
       sink_.error("E0453", expr.range, "every thread of the block would do this atomic operation on the same element")
           .primary("neither the operands nor the control around it depend on the thread, and its result is not used")
           .help("write `if thread.local_id == 0 { … }` to do it once per block");
@@ -180,6 +180,7 @@ private:
   const Function& kernel_;
   const ExprLevels& levels_;
   std::span<const BlockShape> shapes_;
+  const std::function<bool()>& waits_;
   diag::DiagnosticSink& sink_;
   std::set<const Expr*> unused_;
   unsigned calls_ = 0;  ///< inlined ones around
@@ -191,8 +192,8 @@ private:
 }  // namespace
 
 void checkBarriers(const Function& kernel, const ExprLevels& levels, std::span<const BlockShape> shapes,
-                   diag::DiagnosticSink& sink) {
-  Barriers(kernel, levels, shapes, sink).check(*kernel.body);
+                   const std::function<bool()>& waits, diag::DiagnosticSink& sink) {
+  Barriers(kernel, levels, shapes, waits, sink).check(*kernel.body);
 }
 
 }  // namespace vortex::lang::flow

@@ -73,12 +73,11 @@ bool BlockDifferences::ofValue(ValueId value) const {
     return node.position() == PositionKind::BlockId || node.position() == PositionKind::ThreadId ||
            node.position() == PositionKind::ThreadGlobalId;
   case NodeKind::Phi: return ofPhi(value);
-  case NodeKind::Convert: return isDifferent(graph_.values.operand(value, 0));
-  case NodeKind::Op:
-    for (size_t i = 0; i < operandCount(node.op); ++i)
-      if (isDifferent(graph_.values.operand(value, i)))
-        return true;
-    return false;
+  case NodeKind::Convert:
+  case NodeKind::Op: {
+    const Operands operands = graph_.values.operands(value);
+    return std::any_of(operands.begin(), operands.end(), [&](ValueId each) { return isDifferent(each); });
+  }
   case NodeKind::Load:
   case NodeKind::Ticket:
   case NodeKind::Unknown: {
@@ -118,14 +117,8 @@ bool BlockDifferences::ofPlace(PlaceId id) const {
   for (LocalId root : place.roots())
     if (place.storage == Storage::Variable && locals_[indexOf(root)])
       return true;
-  for (const Projection& projection : place.path) {
-    if (projection.kind == ProjectionKind::Slot && isDifferent(projection.index))
-      return true;
-    for (const DimRange& range : projection.dims)
-      if (isDifferent(range.begin) || (!range.isIndex() && isDifferent(range.end)))
-        return true;
-  }
-  return false;
+  const std::vector<ValueId> subscripts = place.subscripts();
+  return std::any_of(subscripts.begin(), subscripts.end(), [&](ValueId each) { return isDifferent(each); });
 }
 
 }  // namespace vortex::lang::flow

@@ -13,6 +13,7 @@
 #include "lang/flow/check/iterations.h"
 #include "lang/flow/check/staged.h"
 #include "lang/flow/check/surroundings.h"
+#include "lang/flow/value/walk.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -24,32 +25,23 @@ constexpr uint32_t kMostVisits = 1024;
 uint32_t periodOf(const Graph& graph, const StagedTensors& tensors) {
   uint32_t period = tensors.mostSlots();
   std::vector<ValueId> pending;
-  std::set<ValueId> seen;
   for (const Place& place : graph.places)
     if (!place.path.empty() && place.path.front().kind == ProjectionKind::Slot && tensors.of(place.root).count > 1)
       pending.push_back(place.path.front().index);
-  while (!pending.empty()) {
-    const ValueId value = graph.values.resolved(pending.back());
-    pending.pop_back();
-    const Node& node = graph.values[value];
-    if (!seen.insert(value).second)
-      continue;
-    if (node.kind == NodeKind::Convert)
-      pending.push_back(graph.values.operand(value, 0));
-    if (node.kind != NodeKind::Op)
-      continue;
-    for (size_t i = 0; i < operandCount(node.op); ++i)
-      pending.push_back(graph.values.operand(value, i));
+  walkOperands(graph.values, std::move(pending), [&](ValueId value, const Node& node) {
+    if (node.kind != NodeKind::Op || node.op != Op::Div)
+      return false;
     const ValueId divisor = graph.values.operand(value, 1);
-    if (node.op != Op::Div || !graph.values.isConstant(divisor))
-      continue;
+    if (!graph.values.isConstant(divisor))
+      return false;
     // A quotient of the counter itself stays longer; one of counter · step does not.
     const __int128 by = graph.values[divisor].constant();
     const Node& dividend = graph.values[graph.values.operand(value, 0)];
     const bool isMultiple = dividend.kind == NodeKind::Op && (dividend.op == Op::Mul || dividend.op == Op::Add);
     if (!isMultiple && by > 1 && by * period <= kMostPeriod)
       period *= static_cast<uint32_t>(by);
-  }
+    return false;
+  });
   return period <= kMostPeriod ? period : 1;
 }
 

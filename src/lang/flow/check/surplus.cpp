@@ -101,16 +101,8 @@ private:
   }
 
   void addPlace(PlaceId place, std::vector<ValueId>& out) const {
-    if (place == kNoPlace)
-      return;
-    for (const Projection& each : graph_[place].path) {
-      if (each.index != kNoValue)
-        out.push_back(each.index);
-      for (const DimRange& dim : each.dims)
-        for (ValueId end : {dim.begin, dim.end})
-          if (end != kNoValue)
-            out.push_back(end);
-    }
+    const auto subscripts = place == kNoPlace ? std::vector<ValueId>() : graph_[place].subscripts();
+    out.insert(out.end(), subscripts.begin(), subscripts.end());
   }
 
   void addStep(StepId step, std::vector<ValueId>& out) const {
@@ -120,9 +112,8 @@ private:
 
   void addOperands(ValueId value, std::vector<ValueId>& out) const {
     const Node& node = nodes_[value];
-    const size_t count = node.kind == NodeKind::Op ? operandCount(node.op) : node.kind == NodeKind::Convert ? 1 : 0;
-    for (size_t i = 0; i < count; ++i)
-      out.push_back(nodes_.operand(value, i));
+    const Operands operands = nodes_.operands(value);
+    out.insert(out.end(), operands.begin(), operands.end());
     if (node.kind == NodeKind::Phi) {
       out.insert(out.end(), nodes_.phiOperands(value).begin(), nodes_.phiOperands(value).end());
       for (BlockId from : graph_[nodes_.phiBlock(value)].predecessors)  // which of them it is

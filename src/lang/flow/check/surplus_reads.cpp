@@ -94,9 +94,8 @@ private:
   /// A choice or a load of the kernel itself ends the search; what calls make of their arguments does not.
   void addOperands(ValueId value, FrameId frame, std::vector<ValueId>& out) const {
     const Node& node = graph_.values[value];
-    const size_t count = node.kind == NodeKind::Op ? operandCount(node.op) : node.kind == NodeKind::Convert ? 1 : 0;
-    for (size_t i = count; i-- > 0;)
-      out.push_back(graph_.values.operand(value, i));
+    const Operands operands = graph_.values.operands(value);
+    out.insert(out.end(), std::reverse_iterator(operands.end()), std::reverse_iterator(operands.begin()));
     if (node.kind == NodeKind::Phi) {
       const BlockId from = graph_[graph_.values.phiBlock(value)].predecessors.front();
       if (graph_.terminator(from).frame != frame)
@@ -109,12 +108,8 @@ private:
     out.insert(out.end(), uses.rbegin(), uses.rend());
     if (node.kind != NodeKind::Load || graph_[step].frame == frame || graph_[step].place == kNoPlace)
       return;
-    for (const Projection& each : graph_[graph_[step].place].path) {
-      if (each.index != kNoValue)
-        out.push_back(each.index);
-      for (const DimRange& dim : each.dims)
-        out.push_back(dim.begin);
-    }
+    const std::vector<ValueId> subscripts = graph_[graph_[step].place].subscripts();
+    out.insert(out.end(), subscripts.begin(), subscripts.end());
   }
 
   const Expr* ownElement(const Expr* place) const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lang/sema/children.h"
+
 namespace vortex::lang::flow {
 
 static bool isBlockMemory(Type type) {
@@ -35,14 +37,9 @@ bool isTileCode(const KernelSpec& kernel, const Expr& expr) {
     return true;
   if (expr.kind == ExprKind::Return && !expr.args.empty() && isReturnedTile(kernel, *expr.args.front()))
     return true;
-  for (const Expr* arg : expr.args)
-    if (arg && isTileCode(kernel, *arg))
-      return true;
-  for (const SliceDim& slice : expr.slices)
-    for (const Expr* part : {slice.begin, slice.end})
-      if (part && isTileCode(kernel, *part))
-        return true;
-  return false;
+  bool found = false;
+  forEachChild(expr, [&](const Expr& child) { found = found || isTileCode(kernel, child); });
+  return found;
 }
 
 }  // namespace vortex::lang::flow

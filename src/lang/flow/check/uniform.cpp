@@ -182,8 +182,8 @@ Level Uniformity::levelOf(ValueId value) const {
 
 Level Uniformity::levelOfOperation(ValueId value) const {
   Level level = Level::Block;
-  for (size_t i = 0; i < operandCount(graph_.values[value].op); ++i)
-    level = most(level, ofValue(graph_.values.operand(value, i)));
+  for (ValueId operand : graph_.values.operands(value))
+    level = most(level, ofValue(operand));
   return level == Level::Lane && isOneInWarp(value) ? Level::Warp : level;
 }
 
@@ -255,15 +255,8 @@ Level Uniformity::levelOfPhi(ValueId phi) const {
 Level Uniformity::ofPlace(PlaceId id) const {
   const Place& place = graph_[id];
   Level level = place.isUnknown() ? Level::Lane : Level::Block;
-  for (const Projection& projection : place.path) {
-    if (projection.kind == ProjectionKind::Slot)
-      level = most(level, ofValue(projection.index));
-    for (const DimRange& range : projection.dims) {
-      level = most(level, ofValue(range.begin));
-      if (!range.isIndex())
-        level = most(level, ofValue(range.end));
-    }
-  }
+  for (ValueId subscript : place.subscripts())
+    level = most(level, ofValue(subscript));
   return level;
 }
 

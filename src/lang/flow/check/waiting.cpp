@@ -53,10 +53,8 @@ private:
     case NodeKind::Phi: return ofPhi(id);
     case NodeKind::Convert: return of(graph_.values.operand(id, 0));
     case NodeKind::Op: {
-      std::vector<ValueId> operands;
-      for (size_t i = 0; i < operandCount(node.op); ++i)
-        operands.push_back(graph_.values.operand(id, i));
-      return ofComputed(operands);
+      const Operands operands = graph_.values.operands(id);
+      return ofComputed({operands.begin(), operands.end()});
     }
     case NodeKind::Load:
     case NodeKind::Ticket:
@@ -113,12 +111,9 @@ private:
       if (id == phi || !seen.insert(id).second)
         continue;
       const Node& node = graph_.values[id];
-      if (node.kind == NodeKind::Op)
-        for (size_t i = 0; i < operandCount(node.op); ++i)
-          pending.emplace_back(graph_.values.operand(id, i), true);
-      else if (node.kind == NodeKind::Convert)
-        pending.emplace_back(graph_.values.operand(id, 0), isComputed);
-      else if (node.kind == NodeKind::Phi && graph_.isInside(graph_.values.phiBlock(id), loop_))
+      for (ValueId operand : graph_.values.operands(id))
+        pending.emplace_back(operand, isComputed || node.kind == NodeKind::Op);
+      if (node.kind == NodeKind::Phi && graph_.isInside(graph_.values.phiBlock(id), loop_))
         for (ValueId operand : graph_.values.phiOperands(id))
           pending.emplace_back(operand, isComputed);
       else if (const StepId step = graph_.definition(id); step != kNoStep && node.kind != NodeKind::Phi)
@@ -132,16 +127,10 @@ private:
   std::vector<ValueId> usesOf(StepId id) const {
     const Step& step = graph_[id];
     std::vector<ValueId> out(graph_.uses(step).begin(), graph_.uses(step).end());
-    for (const Access& access : graph_.accessesOf(step))
-      for (const Projection& each : graph_[access.place].path) {
-        if (each.index != kNoValue)
-          out.push_back(each.index);
-        for (const DimRange& dim : each.dims) {
-          out.push_back(dim.begin);
-          if (!dim.isIndex())
-            out.push_back(dim.end);
-        }
-      }
+    for (const Access& access : graph_.accessesOf(step)) {
+      const std::vector<ValueId> subscripts = graph_[access.place].subscripts();
+      out.insert(out.end(), subscripts.begin(), subscripts.end());
+    }
     return out;
   }
 

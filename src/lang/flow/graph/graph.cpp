@@ -1,5 +1,7 @@
 #include "lang/flow/graph/graph.h"
 
+#include <algorithm>
+
 namespace vortex::lang::flow {
 
 MachineType machineType(Type type) {
@@ -46,14 +48,23 @@ bool Graph::isInside(LoopId loop, LoopId outer) const {
   return loop == outer;
 }
 
+std::optional<uint32_t> Graph::parameterOf(ValueId value) const {
+  const Node& node = values[value];
+  if (node.kind != NodeKind::Argument || node.number() >= arguments.size())
+    return std::nullopt;
+  const Variable* variable = arguments[node.number()].variable;
+  const auto found = std::find(function->params.begin(), function->params.end(), variable);
+  if (found == function->params.end() || variable->type->kind != TypeKind::Scalar || isFloat(variable->type->scalar))
+    return std::nullopt;
+  return static_cast<uint32_t>(found - function->params.begin());
+}
+
 bool Graph::changesIn(ValueId value, LoopId loop) const {
   const Node& node = values[value];
   if (node.kind == NodeKind::Phi)
     return isInside(values.phiBlock(values.resolved(value)), loop);
-  if (node.kind == NodeKind::Convert)
-    return changesIn(values.operand(value, 0), loop);
-  for (size_t i = 0; node.kind == NodeKind::Op && i < operandCount(node.op); ++i)
-    if (changesIn(values.operand(value, i), loop))
+  for (ValueId operand : values.operands(value))
+    if (changesIn(operand, loop))
       return true;
   const StepId step = definition(value);
   const bool isMade = node.kind == NodeKind::Load || node.kind == NodeKind::Ticket || node.kind == NodeKind::Unknown;

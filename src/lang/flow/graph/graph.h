@@ -129,6 +129,8 @@ struct Place {
   bool isMovePath() const;
   /// The leading fields.
   std::vector<uint32_t> fields() const;
+  /// All values that say which part it is: slots, begins and ends.
+  std::vector<ValueId> subscripts() const;
   bool operator==(const Place&) const = default;
 };
 
@@ -319,6 +321,8 @@ public:
   std::vector<Access> accesses;
   std::vector<Subscript> subscripts;
   std::vector<Argument> arguments;  ///< by the number of Argument nodes
+  /// The integer parameter that the value is.
+  std::optional<uint32_t> parameterOf(ValueId value) const;
   /// Where the evaluation of an expression begins, of a Let or Assign where it is done; none of what nothing reaches.
   std::unordered_map<const Expr*, BlockId> entered;
   /// The scalars of an expression that was wanted as a value.

@@ -135,18 +135,21 @@ PlaceId GraphBuilder::merge(PlaceId a, PlaceId b) {
 PlaceId GraphBuilder::outside(PlaceId id, LoopId loop) {
   if (id == kNoPlace)
     return id;
-  bool isInside = false;
-  const auto check = [&](ValueId value) {
-    isInside = isInside || (value != kNoValue && graph_.isInside(loopOf(value), loop));
-  };
-  for (const Projection& each : graph_[id].path) {
-    check(each.index);
-    for (const DimRange& dim : each.dims) {
-      check(dim.begin);
-      check(dim.end);
-    }
-  }
+  const std::vector<ValueId> subscripts = graph_[id].subscripts();
+  const bool isInside = std::any_of(subscripts.begin(), subscripts.end(),
+                                    [&](ValueId each) { return graph_.isInside(loopOf(each), loop); });
   return isInside ? unknown({graph_[id].root}, graph_[id].type) : id;
+}
+
+std::vector<ValueId> Place::subscripts() const {
+  std::vector<ValueId> out;
+  for (const Projection& each : path) {
+    out.push_back(each.index);
+    for (const DimRange& dim : each.dims)
+      out.insert(out.end(), {dim.begin, dim.end});
+  }
+  std::erase(out, kNoValue);
+  return out;
 }
 
 }  // namespace vortex::lang::flow

@@ -221,17 +221,14 @@ LoopId GraphBuilder::loopOf(ValueId value) {
       pending.pop_back();
       continue;
     }
-    const Node& node = graph_.values[at];
     LoopId out = kNoLoop;
     bool isReady = true;
-    if (node.kind == NodeKind::Phi) {
+    if (graph_.values[at].kind == NodeKind::Phi) {
       out = graph_[graph_.values.phiBlock(graph_.values.resolved(at))].loop;
     } else if (const StepId step = graph_.definition(at); step != kNoStep) {
       out = graph_[graph_.blockOf(step)].loop;
-    } else if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
-      const size_t count = node.kind == NodeKind::Convert ? 1 : operandCount(node.op);
-      for (size_t i = 0; i < count; ++i) {
-        const ValueId operand = graph_.values.operand(at, i);
+    } else {
+      for (ValueId operand : graph_.values.operands(at)) {
         if (valueLoops_[indexOf(operand)] == kUnasked) {
           pending.push_back(operand);
           isReady = false;

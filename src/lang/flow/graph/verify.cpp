@@ -96,15 +96,8 @@ private:
   }
 
   void placeReaches(PlaceId id, StepId at) {
-    const Place& place = graph_[id];
-    for (const Projection& each : place.path) {
-      if (each.index != kNoValue)
-        reaches(each.index, at);
-      for (const DimRange& dim : each.dims)
-        for (ValueId bound : {dim.begin, dim.end})
-          if (bound != kNoValue)
-            reaches(bound, at);
-    }
+    for (ValueId each : graph_[id].subscripts())
+      reaches(each, at);
   }
 
   void phis(BlockId id) {
@@ -144,10 +137,9 @@ private:
         defined = graph_.blockOf(step);
         if (defined == at && indexOf(step) >= limit)
           fail(name(each), " is used by ", name(StepId{limit}), " before it is defined");
-      } else if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
-        const size_t count = node.kind == NodeKind::Convert ? 1 : operandCount(node.op);
-        for (size_t i = 0; i < count; ++i)
-          pending.push_back(node.args[i]);
+      } else {
+        const Operands operands = graph_.values.operands(each);
+        pending.insert(pending.end(), operands.begin(), operands.end());
       }
       if (defined == kNoBlock)
         continue;

@@ -13,7 +13,7 @@ namespace vortex::lang::flow {
 namespace {
 
 constexpr size_t kMostBitLeaves = 6;
-constexpr unsigned kMostBitVisits = 1000;
+constexpr unsigned kMostBitVisits = 4000;
 constexpr unsigned kMostBitDepth = 40;
 
 /// A leaf of both sides.
@@ -41,11 +41,23 @@ public:
   std::optional<Rows> of(ValueId first, ValueId second, uint64_t wanted = ~uint64_t(0), unsigned depth = 0) {
     first = nodes_.resolved(first);
     second = nodes_.resolved(second);
-    if (first == second)
+    const uint64_t open = mayBeSet(first) | mayBeSet(second);
+    wanted &= open;
+    if (first == second || wanted == 0)
       return Rows{};  // the same number on both sides: no difference
-    const auto known = rows_.find({first, second, wanted});
-    return known != rows_.end() ? known->second
-                                : rows_[{first, second, wanted}] = computed(first, second, wanted, depth);
+    if (const auto known = rows_.find({first, second, wanted}); known != rows_.end())
+      return known->second;
+    const auto rows = computed(first, second, wanted, depth);
+    return rows_[{first, second, wanted}] = rows ? std::optional(masked(*rows, open)) : rows;
+  }
+
+  /// Bits that may be 1.
+  uint64_t mayBeSet(ValueId value, unsigned depth = 0) {
+    const auto [known, isNew] = set_.try_emplace(indexOf(value), ~uint64_t(0));
+    if (!isNew)
+      return known->second;
+    const uint64_t bits = bitsOf(value, depth);
+    return set_[indexOf(value)] = bits;
   }
 
 private:
@@ -191,15 +203,6 @@ private:
     return out;
   }
 
-  /// Bits that may be 1.
-  uint64_t mayBeSet(ValueId value, unsigned depth = 0) {
-    const auto [known, isNew] = set_.try_emplace(indexOf(value), ~uint64_t(0));
-    if (!isNew)
-      return known->second;
-    const uint64_t bits = bitsOf(value, depth);
-    return set_[indexOf(value)] = bits;
-  }
-
   uint64_t bitsOf(ValueId value, unsigned depth) {
     const Node& node = nodes_[value];
     const uint64_t all = node.type.width == 64 ? ~uint64_t(0) : (uint64_t(1) << node.type.width) - 1;
@@ -287,7 +290,7 @@ equalByBits(NodeTable& nodes, std::span<const std::pair<ValueId, ValueId>> equal
       used |= row[i];
     const Leaf& leaf = map.leaves[i];
     const MachineType type = nodes.type(leaf.first);
-    const uint64_t all = type.width == 64 ? ~uint64_t(0) : (uint64_t(1) << type.width) - 1;
+    const uint64_t all = map.mayBeSet(leaf.first) | map.mayBeSet(leaf.second);
     if (used == 0)
       continue;
     // Of a leaf of which only some bits are used, these are equal.

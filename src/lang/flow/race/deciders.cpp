@@ -186,12 +186,12 @@ private:
   ValueId choiceIn(ValueId value, unsigned depth = 0) const {
     const NodeTable& nodes = pair_.view().nodes;
     const Node& node = nodes[value];
-    if (depth > kMostChoiceDepth || (node.kind != NodeKind::Op && node.kind != NodeKind::Convert))
+    if (depth > kMostChoiceDepth)
       return kNoValue;
     if (node.kind == NodeKind::Op && node.op == Op::Select)
       return nodes.operand(value, 0);
-    for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
-      if (const ValueId found = choiceIn(nodes.operand(value, i), depth + 1); found != kNoValue)
+    for (ValueId operand : nodes.operands(value))
+      if (const ValueId found = choiceIn(operand, depth + 1); found != kNoValue)
         return found;
     return kNoValue;
   }

@@ -28,13 +28,13 @@ public:
       return known->second;
     const Node node = nodes_[value];
     Instruction made{.kind = node.kind, .op = node.op, .type = node.type};
-    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert)
-      for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
-        made.operands[i] = slotOf(nodes_.operand(value, i));
+    const Operands operands = nodes_.operands(value);
+    for (size_t i = 0; i < operands.size(); ++i)
+      made.operands[i] = slotOf(operands.values[i]);
     const auto slot = static_cast<Slot>(code_.size());
     code_.push_back(made);
     numbers_.push_back(node.kind == NodeKind::Constant ? Number(node.constant()) : std::nullopt);
-    ages_.push_back(node.kind == NodeKind::Op || node.kind == NodeKind::Convert ? 0 : kIsLeaf);
+    ages_.push_back(operands.size() > 0 ? 0 : kIsLeaf);
     slots_.emplace(indexOf(value), slot);
     return slot;
   }

@@ -227,19 +227,14 @@ ValueId Equations::rewrittenNode(ValueId value, unsigned depth) {
   const Polynomial whole = values_.integer(value, point_);
   if (whole.asLeaf() != value || substitutes_.contains(indexOf(value)))
     return nodeOf(rewritten(whole, depth + 1), node.type);  // in the same way on both sides
-  if (node.kind == NodeKind::Convert) {
-    const ValueId operand = rewrittenNode(nodes_.operand(value, 0), depth + 1);
-    return operand == nodes_.operand(value, 0) ? value : nodes_.convert(node.type, operand);
-  }
-  if (node.kind != NodeKind::Op)
+  const Operands operands = nodes_.operands(value);
+  Operands made = operands;
+  for (size_t i = 0; i < made.size(); ++i)
+    made.values[i] = rewrittenNode(operands.values[i], depth + 1);
+  if (made.values == operands.values)
     return value;
-  std::array<ValueId, 3> operands{kNoValue, kNoValue, kNoValue};
-  bool isNew = false;
-  for (size_t i = 0; i < operandCount(node.op); ++i) {
-    operands[i] = rewrittenNode(nodes_.operand(value, i), depth + 1);
-    isNew = isNew || operands[i] != nodes_.operand(value, i);
-  }
-  return isNew ? nodes_.op(node.op, node.type, operands[0], operands[1], operands[2]) : value;
+  const auto& [a, b, c] = made.values;
+  return node.kind == NodeKind::Convert ? nodes_.convert(node.type, a) : nodes_.op(node.op, node.type, a, b, c);
 }
 
 /// The polynomial computed in the type: what is added less what is taken away, as unsigned numbers have no sign.

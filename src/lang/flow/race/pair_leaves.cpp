@@ -3,6 +3,8 @@
 
 #include "lang/flow/race/pair.h"
 
+#include "lang/flow/value/walk.h"
+
 namespace vortex::lang::flow {
 
 /// What shares no value with the subscripts and positions, nor with what does, only makes proofs longer and equal questions look different.
@@ -133,22 +135,12 @@ std::vector<__int128> Pair::key() const {
 }
 
 void Pair::leavesOf(ValueId value, std::vector<ValueId>& out) const {
-  std::vector<ValueId> pending{view_.nodes.resolved(value)};
-  std::set<ValueId> seen;
-  while (!pending.empty()) {
-    const ValueId at = pending.back();
-    pending.pop_back();
-    if (!seen.insert(at).second)
-      continue;
-    const Node& node = view_.nodes[at];
-    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
-      const size_t count = node.kind == NodeKind::Op ? operandCount(node.op) : 1;
-      for (size_t i = 0; i < count; ++i)
-        pending.push_back(view_.nodes.operand(at, i));
-    } else if (node.kind != NodeKind::Constant && std::find(out.begin(), out.end(), at) == out.end()) {
+  walkOperands(view_.nodes, {value}, [&](ValueId at, const Node& node) {
+    const bool isLeaf = node.kind != NodeKind::Op && node.kind != NodeKind::Convert && node.kind != NodeKind::Constant;
+    if (isLeaf && std::find(out.begin(), out.end(), at) == out.end())
       out.push_back(at);
-    }
-  }
+    return false;
+  });
 }
 
 std::vector<__int128> Pair::domain(ValueId leaf, size_t limit) const {

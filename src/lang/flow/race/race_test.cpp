@@ -120,6 +120,20 @@ TEST(Races, AtomicOperationsOfTooSmallAScopeAreToldToWidenIt) {
   }
 }
 
+/// Whom a barrier of the block orders.
+TEST(Races, BarriersAreOfferedWhereTheyHelp) {
+  const auto between = [](const std::string& body) {
+    return messagesOf("@launch(grid = [ceil_div(N, 64)], block = 64)\nkernel k(x: &mut Tensor<f32, [N]>) {\n"
+                      "let i = thread.global_id\nlet t = thread.local_id\n" +
+                      body + "\n}\n");
+  };
+  const std::string ofBlock = between("let s: Tensor<f32, [64]> @shared\ns[t] = 1.0\nif i < N { x[i] = s[63 - t] }"),
+                    ofGrid = between("if i > 0 && i < N { x[i] = x[i - 1] }");
+  EXPECT_NE(ofBlock.find("separate the accesses by `sync_block()`"), std::string::npos) << ofBlock;
+  EXPECT_NE(ofGrid.find("threads of other blocks may meet here too"), std::string::npos) << ofGrid;
+  EXPECT_EQ(ofGrid.find("separate the accesses"), std::string::npos) << ofGrid;
+}
+
 TEST(Races, AnIntervalTellsTheNextRoundFromThoseAfterIt) {
   const testing::GraphOf made("@launch(grid = [1], block = 64)\nkernel k(x: &mut Tensor<u32, [64]>) {\n"
                               "for r in 0..9u32 {\nif r % 3 == 0 { sync_block() }\nx[thread.local_id] = r\n}\n}\n");
@@ -166,6 +180,33 @@ TEST(Races, LaunchesAreAskedForWhatProofsCountOnAndForNothingElse) {
   EXPECT_EQ(limits("for c in 0..n { x[r as i32 * n + c] = y[r] }", "r < N && n > 0"), "N * n <= 2147483647");
   EXPECT_EQ(limits("for c in 0..m { x[r * m + c] = y[r] }"), "N * m <= 4611686018427387904");
   EXPECT_EQ(limits("@unchecked(races)\nx[r as i32] = y[r]"), "");
+}
+
+TEST(Races, LoopsThatDrawTicketsAreBoundedByWhatTheyGoOnBelow) {
+  const auto limits = [](const std::string& body) {
+    return limitsOf("@launch(grid = [4], block = 32)\nkernel k(x: &mut Tensor<f32, [M]>, y: &Tensor<f32, [N]>, c: &mut "
+                    "Tensor<u32, [1]>, n: u32) {\n" +
+                    body + "\n}\n");
+  };
+  EXPECT_EQ(limits("loop {\nlet i = atomic_add(&mut c[0], 1)\nif i >= n { break }\nx[i] = y[i]\n}"), "n <= 536870912");
+  EXPECT_EQ(limits("loop {\nlet i = atomic_add(&mut c[0], 4)\nif i as usize >= N { break }\nx[i] = y[i]\n}"),
+            "N <= 134217728");
+  EXPECT_EQ(limits("var i = atomic_add(&mut c[0], 1)\nwhile i < 100 {\nx[i] = 1.0\ni = atomic_add(&mut c[0], 1)\n}"),
+            "");
+  for (const char* body : {"for i in range(thread.global_id, N, 128) {\nx[atomic_add(&mut c[0], 1)] = y[i]\n}",
+                           "var i = 0usize\nwhile i < N {\nx[atomic_add(&mut c[0], 1)] = y[i]\ni += 1\n}",
+                           "let f = atomic_add(&mut c[0], 1)\nwhile f < n {\nx[atomic_add(&mut c[0], 1)] = 1.0\n}",
+                           "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i as u8 >= 9 { break }\nx[i] = 1.0\n}",
+                           "loop {\nlet i = atomic_add(&mut below[0], 1)\nif i >= 9 { break }\nx[i] = 1.0\n}",
+                           "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i < n { break }\nx[i] = 1.0\n}",
+                           "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i % 2 == 0 { continue }\nif i >= n { break }\n"
+                           "x[i] = 1.0\n}"})
+    EXPECT_NE(messagesOf("@launch(grid = [4], block = 32)\nkernel k(x: &mut Tensor<f32, [M]>, y: &Tensor<f32, [N]>, c: "
+                         "&mut Tensor<u32, [1]>, n: u32, below: &mut Tensor<i32, [1]>) {\n" +
+                         std::string(body) + "\n}\n")
+                  .find("W0631"),
+              std::string::npos)
+        << body;
 }
 
 }  // namespace

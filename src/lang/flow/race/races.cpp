@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/flow/race/thread_code.h"
+#include "lang/flow/value/walk.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -24,7 +25,7 @@ public:
         uniformity_(graph, structure, {&shape_, 1}),
         launch_(launchFacts(*graph.function, {shape_, shapes.grid, false, shapes.usesOwnGrid}, graph.values)),
         values_(graph.values, surroundingsOf(graph, structure, graph.values), launch_),
-        tickets_(graph, values_, intervals_) {
+        tickets_(graph, structure, values_, intervals_) {
     written_.resize(graph.locals.size());
     for (const Access& access : graph.accesses)
       if (access.mode != AccessMode::Read)
@@ -39,15 +40,15 @@ public:
   RaceReport run() {
     const bool hasWarpBarriers = hasStep([](const Step& step) { return step.kind == StepKind::WarpBarrier; });
     intervals_ = intervals(BarrierKind::OfBlocks);
-    if (hasWarpBarriers)
-      askIntervals(intervals(BarrierKind::OfBlocksAndWarps), Scope::SameWarp);
-    askIntervals(intervals_, hasWarpBarriers ? Scope::OtherWarps : Scope::Block);
-    if (hasStep(isGridBarrier)) {
+    if (hasStep(isGridBarrier)) {  // the grid first: what is open there needs more than a barrier of the block
       differences_.emplace(graph_, structure_);
       askIntervals(intervals(BarrierKind::OfGrids), Scope::Grid);
     } else {
       askGrid();
     }
+    if (hasWarpBarriers)
+      askIntervals(intervals(BarrierKind::OfBlocksAndWarps), Scope::SameWarp);
+    askIntervals(intervals_, hasWarpBarriers ? Scope::OtherWarps : Scope::Block);
     walkUndecided();
     for (const auto& [steps, verdict] : report_.pairs)
       ++report_.counts[verdict.decider];
@@ -226,6 +227,7 @@ private:
                 .first->second;
         if (verdict.decider == Decider::None)
           continue;
+        verdict.isOpenAcrossBlocks = found.isOpenAcrossBlocks;
         if (found.decider == Decider::Tickets)
           verdict.counter = found.counter;
         verdict.limits |= found.limits;
@@ -250,10 +252,14 @@ private:
     RaceVerdict verdict{known->second.decider, nullptr, {}};
     if (verdict.decider == Decider::Launch && !addLimits(known->second.limits, verdict.limits))
       verdict.decider = Decider::None;
-    if (verdict.decider == Decider::Tickets)
+    if (verdict.decider == Decider::Tickets) {
       verdict.counter = known->second.counter;
+      if (!addLimits(tickets_.limits(verdict.counter), verdict.limits))
+        verdict.decider = Decider::None;
+    }
     if (verdict.decider == Decider::None)
       verdict.cause = causeOf(pair);
+    verdict.isOpenAcrossBlocks = acrossBlocks && verdict.decider == Decider::None;
     return verdict;
   }
 
@@ -361,31 +367,16 @@ private:
   bool followsFromScalars(StepId step) const {
     const NodeTable& nodes = graph_.values;
     std::vector<ValueId> pending;
-    for (const Access& access : graph_.accessesOf(graph_[step]))
-      for (const Projection& projection : graph_[access.place].path) {
-        if (projection.kind == ProjectionKind::Slot)
-          pending.push_back(projection.index);
-        for (const DimRange& range : projection.dims)
-          for (ValueId bound : {range.begin, range.isIndex() ? kNoValue : range.end})
-            if (bound != kNoValue)
-              pending.push_back(bound);
-      }
-    std::set<ValueId> seen;
-    while (!pending.empty()) {
-      const ValueId at = nodes.resolved(pending.back());
-      pending.pop_back();
-      const Node& node = nodes[at];
-      if (node.kind == NodeKind::Argument)
-        return true;
-      if (!seen.insert(at).second)
-        continue;
-      if (node.kind == NodeKind::Phi)
-        pending.insert(pending.end(), nodes.phiOperands(at).begin(), nodes.phiOperands(at).end());
-      if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert)
-        for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
-          pending.push_back(nodes.operand(at, i));
+    for (const Access& access : graph_.accessesOf(graph_[step])) {
+      const std::vector<ValueId> subscripts = graph_[access.place].subscripts();
+      pending.insert(pending.end(), subscripts.begin(), subscripts.end());
     }
-    return false;
+    bool found = false;
+    walkOperands(nodes, std::move(pending), [&](ValueId, const Node& node) {
+      found = found || node.kind == NodeKind::Argument;
+      return true;
+    });
+    return found;
   }
 
   Graph& graph_;

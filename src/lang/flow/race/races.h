@@ -19,8 +19,9 @@ struct RaceVerdict {
   const Expr* cause = nullptr;
   /// Witness. None: they meet in a launch with scalars that subscripts follow from, which callers may never give.
   std::optional<Meeting> meeting;
-  LocalId counter = kNoLocal;  ///< Tickets
-  uint32_t limits = 0;         ///< Launch: bits, by number
+  LocalId counter = kNoLocal;       ///< Tickets
+  uint32_t limits = 0;              ///< Launch: bits, by number
+  bool isOpenAcrossBlocks = false;  ///< None, Witness: blocks are not proven apart
 };
 
 struct RaceReport {

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "lang/flow/race/races.h"
+#include "lang/sema/children.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -89,12 +90,16 @@ void reportMeeting(const Graph& graph, const Finding& finding, bool isError, dia
     builder.label(b, otherWrites ? "and written here" : "and read here");
   }
   labelFurther(graph, finding, builder);
-  if (meeting.acrossBlocks && graph[first].kind == StepKind::Atomic && graph[second].kind == StepKind::Atomic)
+  const bool isOfGrid = meeting.acrossBlocks || finding.verdict->isOpenAcrossBlocks;
+  if (isOfGrid && graph[first].kind == StepKind::Atomic && graph[second].kind == StepKind::Atomic)
     builder.help("atomic operations of scope `.block` are atomic for the threads of one block only: write `.device`");
-  else if (meeting.acrossBlocks && graph.function->kernel->cooperative)
+  else if (isOfGrid && graph.function->kernel->cooperative)
     builder.help("separate the accesses by `sync_grid()`, let each thread write elements of its own, or use an atomic");
   else if (meeting.acrossBlocks)
     builder.help("blocks run in any order: let each write elements of its own, use an atomic, or launch twice");
+  else if (isOfGrid)
+    builder.help("threads of other blocks may meet here too, which `sync_block()` does not order: write where no other "
+                 "thread reads, use an atomic, or launch twice");
   else
     builder.help(
         "separate the accesses by `sync_block()`, let each thread write elements of its own, or use an atomic");
@@ -117,7 +122,7 @@ void reportUnknown(const Graph& graph, const Finding& finding, bool isError, dia
     builder.note(describe(*finding.verdict->meeting) + "; an `assert` in the kernel excludes such arguments");
   if (cause && cause->kind == ExprKind::Builtin && cause->builtin == Builtin::AtomicAdd)
     builder.help("tickets differ for all threads if the amounts are positive and the counter cannot come round: count "
-                 "in a `u64`, or in loops of constant length");
+                 "in a `u64`, or in loops of constant length, or only as long as the number drawn is below a bound");
   builder.help("`@unchecked(races)` on the statement says that they never meet; `--check` finds races while running");
 }
 
@@ -125,9 +130,7 @@ void collect(const Expr& expr, bool isQuiet, std::set<const Expr*>& quiet) {
   isQuiet = isQuiet || expr.uncheckedRaces;
   if (isQuiet)
     quiet.insert(&expr);
-  for (const Expr* arg : expr.args)
-    if (arg)
-      collect(*arg, isQuiet, quiet);
+  forEachChild(expr, [&](const Expr& child) { collect(child, isQuiet, quiet); });
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lang/flow/value/walk.h"
+
 namespace vortex::lang::flow {
 namespace {
 
@@ -15,20 +17,12 @@ __int128 mostOf(Pair& pair) {
   std::vector<ValueId> pending;
   for (const Pair::Coordinate& coordinate : pair.coordinates())
     pending.insert(pending.end(), {coordinate.first, coordinate.second});
-  std::set<ValueId> seen;
   __int128 most = kMostOfWide;
-  while (!pending.empty()) {
-    const ValueId at = nodes.resolved(pending.back());
-    pending.pop_back();
-    if (!seen.insert(at).second)
-      continue;
-    const Node& node = nodes[at];
+  walkOperands(nodes, std::move(pending), [&](ValueId, const Node& node) {
     if (node.kind != NodeKind::Constant && node.type.width >= 32)
       most = std::min(most, node.type.highest());
-    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert)
-      for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
-        pending.push_back(nodes.operand(at, i));
-  }
+    return false;
+  });
   return most;
 }
 
@@ -48,7 +42,7 @@ public:
     for (ValueId leaf : leaves_)
       if (nodes_[leaf].kind == NodeKind::Extent)
         extents.push_back(leaf);
-      else if (paramOf(leaf))
+      else if (graph_.parameterOf(leaf))
         scalars.push_back(leaf);
     if (most_ < kMostElements) {
       addThreads();
@@ -96,27 +90,6 @@ private:
            (kind == NodeKind::Unknown && (graph_.definition(value) != kNoStep || nodes_.cause(value)));
   }
 
-  /// The parameter that the leaf is the whole of.
-  std::optional<uint32_t> paramOf(ValueId leaf) const {
-    const Node& node = nodes_[leaf];
-    if (node.kind != NodeKind::Argument || node.number() >= graph_.arguments.size())
-      return std::nullopt;
-    const Variable* variable = graph_.arguments[node.number()].variable;
-    const auto& params = graph_.function->params;
-    const auto found = std::find(params.begin(), params.end(), variable);
-    if (found == params.end() || variable->type->kind != TypeKind::Scalar || isFloat(variable->type->scalar))
-      return std::nullopt;
-    return static_cast<uint32_t>(found - params.begin());
-  }
-
-  /// An extent that launches know.
-  bool isGiven(ValueId value) const {
-    const Node& node = nodes_[value];
-    const auto& dims = graph_.function->dims;
-    return node.kind == NodeKind::Extent && node.number() < dims.size() && dims[node.number()].param &&
-           !dims[node.number()].isScalarValue;
-  }
-
   /// In no axis: all of them together are more.
   void addThreads() {
     Supposition made;
@@ -133,15 +106,11 @@ private:
   void addProduct(std::vector<ValueId> factors) { addProduct(std::move(factors), most_); }
 
   void addProduct(std::vector<ValueId> factors, __int128 most) {
+    const auto limit = limitOf(graph_, factors, most);
+    if (!limit)
+      return;
     Supposition made;
-    made.limit.most = static_cast<int64_t>(most);
-    for (ValueId factor : factors)
-      if (isGiven(factor))
-        made.limit.dims.push_back(nodes_[factor].number());
-      else if (const auto param = paramOf(factor))
-        made.limit.scalars.push_back(*param);
-      else
-        return;
+    made.limit = *limit;
     if (factors.size() == 1) {
       const MachineType type = nodes_.type(factors[0]);  // a number below 0 is not refused
       if (!type.contains(most))
@@ -168,6 +137,21 @@ private:
 };
 
 }  // namespace
+
+std::optional<LaunchLimit> limitOf(const Graph& graph, std::span<const ValueId> factors, __int128 most) {
+  LaunchLimit limit;
+  limit.most = static_cast<int64_t>(most);
+  const auto& dims = graph.function->dims;
+  for (ValueId factor : factors)
+    if (const Node& node = graph.values[factor]; node.kind == NodeKind::Extent && node.number() < dims.size() &&
+                                                 dims[node.number()].param && !dims[node.number()].isScalarValue)
+      limit.dims.push_back(node.number());
+    else if (const auto param = graph.parameterOf(factor))
+      limit.scalars.push_back(*param);
+    else
+      return std::nullopt;
+  return limit;
+}
 
 std::vector<Supposition> suppositionsOf(Pair& pair) { return Finder(pair).run(); }
 

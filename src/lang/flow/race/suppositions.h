@@ -12,6 +12,9 @@ struct Supposition {
   std::optional<LaunchFacts::Product> product;
 };
 
+/// The product of these extents and parameters is at most this; nothing where launches do not know one of them.
+std::optional<LaunchLimit> limitOf(const Graph& graph, std::span<const ValueId> factors, __int128 most);
+
 /// None where subscripts depend on memory: no size says anything of that.
 std::vector<Supposition> suppositionsOf(Pair& pair);
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "lang/flow/race/suppositions.h"
 #include "lang/flow/race/walk.h"
 
 namespace vortex::lang::flow {
 
 /// No launch adds so much in so many steps to 64 bits: 2^47 threads, or years of them where a loop's trips are not known.
 constexpr __int128 kMostAdded = 256;
+constexpr unsigned kMostQueues = 4;        ///< of a counter; half of its numbers are for their bounds
+constexpr __int128 kFewNumbers = 1 << 20;  ///< launches are not held to bounds as small as this
 
 std::optional<Ticket> Tickets::ofValue(ValueId value, Scope scope) {
   Ticket out;
@@ -22,8 +25,6 @@ std::optional<Ticket> Tickets::ofValue(ValueId value, Scope scope) {
     out.least = std::min(out.least, values_.range(graph_.uses(graph_[step])[0], kNoPoint).low);
   return out;
 }
-
-std::optional<__int128> Tickets::mostThreads(LocalId counter) { return counterOf(counter).mostThreads; }
 
 /// A phi of tickets is one of them.
 bool Tickets::collect(ValueId value, Ticket& into, std::set<ValueId>& seen) const {
@@ -60,14 +61,8 @@ bool Tickets::isFixed(const Place& place) const {
     const NodeKind kind = graph_.values[graph_.values.resolved(value)].kind;
     return kind == NodeKind::Constant || kind == NodeKind::Extent || kind == NodeKind::Argument;
   };
-  for (const Projection& each : place.path) {
-    if (each.kind == ProjectionKind::Slot && !isConstant(each.index))
-      return false;
-    for (const DimRange& dim : each.dims)
-      if (!dim.isIndex() || !isConstant(dim.begin))
-        return false;
-  }
-  return !place.isUnknown();
+  const std::vector<ValueId> subscripts = place.subscripts();
+  return !place.isUnknown() && std::all_of(subscripts.begin(), subscripts.end(), isConstant);
 }
 
 Tickets::Counter Tickets::findCounter(LocalId root) {
@@ -92,6 +87,8 @@ Tickets::Counter Tickets::findCounter(LocalId root) {
       return {};
     place = access.place;
   }
+  if (out.queues > 0)
+    *out.mostThreads /= 2;
   out.isValid = std::all_of(writes.begin(), writes.end(), [&](StepId write) { return isReset(write, out.steps); });
   return out;
 }
@@ -111,12 +108,72 @@ bool Tickets::addStep(StepId id, Counter& counter) {
   if (machine.width >= 64)
     return amount.high <= kMostAdded;
   const auto rounds = trips(id);
-  if (!rounds || *rounds > (__int128(1) << 40) || amount.high > (__int128(1) << machine.width))
+  const __int128 numbers = __int128(1) << machine.width;
+  if ((rounds && *rounds > (__int128(1) << 40)) || amount.high > numbers ||
+      (!rounds && !addQueue(id, numbers / 2 / kMostQueues / amount.high, counter)))
     return false;
-  // Shares of the counter's numbers: each step has the same.
-  const __int128 most = (__int128(1) << machine.width) / std::max<__int128>(*rounds * amount.high, 1);
+  // Shares of the counter's numbers: each step has the same. In a queue the first and the last number of a thread need not lie below the bound.
+  const __int128 most = numbers / std::max<__int128>(rounds.value_or(2) * amount.high, 1);
   counter.mostThreads =
       counter.mostThreads ? *counter.mostThreads * most / std::max<__int128>(*counter.mostThreads + most, 1) : most;
+  return true;
+}
+
+/// All threads together draw as many numbers as the bound says, which is at most this in launches that are not refused.
+bool Tickets::addQueue(StepId step, __int128 most, Counter& counter) {
+  const LoopId loop = graph_[graph_.blockOf(step)].loop;
+  ValueId bound = graph_[loop].parent == kNoLoop ? boundOf(loop, graph_[graph_[step].place].root) : kNoValue;
+  if (bound == kNoValue || ++counter.queues > kMostQueues)
+    return false;
+  if (values_.range(bound, kNoPoint).high <= most)
+    return true;
+  const NodeTable& nodes = graph_.values;
+  while (nodes[bound].kind == NodeKind::Convert && nodes.type(bound).contains(most))
+    bound = nodes.operand(bound, 0);
+  const auto limit =
+      nodes.type(bound).isSigned || most < kFewNumbers ? std::nullopt : limitOf(graph_, {&bound, 1}, most);
+  if (limit && std::find(counter.limits.begin(), counter.limits.end(), *limit) == counter.limits.end())
+    counter.limits.push_back(*limit);
+  return limit.has_value();
+}
+
+/// Whoever begins another round has a number below it that nobody else has.
+ValueId Tickets::boundOf(LoopId loop, LocalId counter) const {
+  ValueId bound = kNoValue;
+  for (BlockId latch : graph_[loop].latches) {
+    ValueId here = kNoValue;
+    for (const auto& [value, holds] : conditionsAt(graph_, structure_, StepId{indexOf(graph_[latch].end) - 1})) {
+      const Node& node = graph_.values[value];
+      const Operands sides = graph_.values.operands(value);
+      if (node.kind == NodeKind::Op && node.op == (holds ? Op::Lt : Op::Le) &&
+          isDrawnAnew(sides.values[!holds], loop, counter) && !graph_.changesIn(sides.values[holds], loop))
+        here = sides.values[holds];
+    }
+    if (here == kNoValue || (bound != kNoValue && bound != here))
+      return kNoValue;
+    bound = here;
+  }
+  return bound;
+}
+
+/// A ticket of this round, or of the one before.
+bool Tickets::isDrawnAnew(ValueId value, LoopId loop, LocalId counter) const {
+  const NodeTable& nodes = graph_.values;
+  const Node& node = nodes[value];
+  if (node.type.isSigned)
+    return false;  // numbers below 0 are below any bound
+  if (node.kind == NodeKind::Convert)
+    return nodes.type(nodes.operand(value, 0)).width <= node.type.width &&
+           isDrawnAnew(nodes.operand(value, 0), loop, counter);
+  if (node.kind == NodeKind::Ticket)
+    return graph_[graph_[node.step()].place].root == counter && graph_.isInside(graph_.blockOf(node.step()), loop);
+  if (node.kind != NodeKind::Phi || nodes.phiBlock(value) != graph_[loop].header)
+    return false;
+  for (size_t i = 0; i < nodes.phiOperands(value).size(); ++i)
+    if (const ValueId each = nodes.resolved(nodes.phiOperands(value)[i]);
+        graph_.isInside(graph_[graph_[loop].header].predecessors[i], loop) &&
+        (nodes[each].kind != NodeKind::Ticket || !isDrawnAnew(each, loop, counter)))
+      return false;
   return true;
 }
 

@@ -17,29 +17,37 @@ struct Ticket {
 
 class Tickets {
 public:
-  Tickets(const Graph& graph, Values& values, const std::vector<AccessInterval>& intervals)
-      : graph_(graph), values_(values), intervals_(intervals) {}
+  Tickets(const Graph& graph, const Structure& structure, Values& values, const std::vector<AccessInterval>& intervals)
+      : graph_(graph), structure_(structure), values_(values), intervals_(intervals) {}
 
   /// Nothing: it is none, or threads may have drawn the same.
   std::optional<Ticket> ofValue(ValueId value, Scope scope);
   /// Of the counter: more threads may draw a number twice. Nothing: no launch has so many.
-  std::optional<__int128> mostThreads(LocalId counter);
+  std::optional<__int128> mostThreads(LocalId counter) { return counterOf(counter).mostThreads; }
+  /// Of the counter: what loops that draw until a bound ask of it.
+  const std::vector<LaunchLimit>& limits(LocalId counter) { return counterOf(counter).limits; }
 
 private:
   struct Counter {
     bool isValid = false, isOfBlocks = false;  ///< each number is drawn once; … by the threads of a block
     std::optional<__int128> mostThreads;
+    std::vector<LaunchLimit> limits;
+    unsigned queues = 0;  ///< steps in loops that draw until a bound
     std::vector<StepId> steps;
   };
   const Counter& counterOf(LocalId root);
   Counter findCounter(LocalId root);
   bool addStep(StepId step, Counter& counter);
+  bool addQueue(StepId step, __int128 most, Counter& counter);
+  ValueId boundOf(LoopId loop, LocalId counter) const;
+  bool isDrawnAnew(ValueId value, LoopId loop, LocalId counter) const;
   bool isFixed(const Place& place) const;
   bool isReset(StepId write, const std::vector<StepId>& draws) const;
   std::optional<__int128> trips(StepId step) const;
   bool collect(ValueId value, Ticket& into, std::set<ValueId>& seen) const;
 
   const Graph& graph_;
+  const Structure& structure_;
   Values& values_;
   const std::vector<AccessInterval>& intervals_;
   std::map<LocalId, Counter> counters_;

@@ -82,13 +82,8 @@ private:
   }
 
   bool isTold(const Access& access) const {
-    const auto& path = graph_[access.place].path;
-    return std::all_of(path.begin(), path.end(), [&](const Projection& projection) {
-      return (projection.kind != ProjectionKind::Slot || isKnown(projection.index)) &&
-             std::all_of(projection.dims.begin(), projection.dims.end(), [&](const DimRange& range) {
-               return isKnown(range.begin) && (range.isIndex() || isKnown(range.end));
-             });
-    });
+    const std::vector<ValueId> subscripts = graph_[access.place].subscripts();
+    return std::all_of(subscripts.begin(), subscripts.end(), [&](ValueId each) { return isKnown(each); });
   }
 
   const Graph& graph_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lang/flow/value/walk.h"
+
 namespace vortex::lang::flow {
 
 constexpr size_t kMostNested = 2;
@@ -104,29 +106,6 @@ std::optional<Contexts::Carried> Contexts::exactPhi(const Loop& loop, ValueId ph
   return type.width == 64 && isUp && beginsSmall ? std::optional(out) : std::nullopt;
 }
 
-/// What a value made of constants and the phi is where the phi is this number.
-static std::optional<__int128> evaluate(const NodeTable& values, ValueId value, ValueId phi, __int128 number,
-                                        int depth = 0) {
-  value = values.resolved(value);
-  const Node& node = values[value];
-  if (value == phi)
-    return number;
-  if (node.kind == NodeKind::Constant)
-    return node.constant();
-  if ((node.kind != NodeKind::Op && node.kind != NodeKind::Convert) || depth > 16)
-    return std::nullopt;
-  const auto operand = [&](size_t index) {
-    return evaluate(values, values.operand(value, index), phi, number, depth + 1);
-  };
-  const auto a = operand(0);
-  if (!a)
-    return std::nullopt;
-  if (node.kind == NodeKind::Convert)
-    return node.type.wrap(*a);
-  const auto b = operand(1), c = operandCount(node.op) == 3 ? operand(2) : 0;
-  return b && c ? std::optional(applyOp(node.op, node.type, *a, *b, *c)) : std::nullopt;
-}
-
 /// `s = (s + 1) % 3`, `s = 1 - s`: after the prologue it repeats as the classes of iterations do.
 std::optional<Contexts::Carried> Contexts::repeatedPhi(ValueId phi) const {
   const auto operands = graph_.values.phiOperands(phi);
@@ -137,8 +116,9 @@ std::optional<Contexts::Carried> Contexts::repeatedPhi(ValueId phi) const {
   for (uint32_t i = 0; i <= classes(); ++i) {
     out.numbers.push_back(number);
     std::optional<__int128> next;
+    const std::pair<ValueId, __int128> now[] = {{phi, number}};
     for (ValueId operand : operands.subspan(1)) {
-      const auto found = evaluate(graph_.values, operand, phi, number);
+      const auto found = evaluate(graph_.values, operand, now);
       if (!found || (next && *next != *found))
         return std::nullopt;
       next = found;
@@ -159,11 +139,8 @@ bool Contexts::isUsed(LoopId loop, ValueId phi) const {
         pending.pop_back();
         continue;
       }
-      const Node& node = graph_.values[at];
-      const size_t count = node.kind == NodeKind::Op ? operandCount(node.op) : node.kind == NodeKind::Convert ? 1 : 0;
       bool isReady = true, does = false;
-      for (size_t i = 0; i < count; ++i) {
-        const ValueId operand = graph_.values.operand(at, i);
+      for (ValueId operand : graph_.values.operands(at)) {
         auto found = known.find(indexOf(operand));
         if (found == known.end()) {
           pending.push_back(operand);

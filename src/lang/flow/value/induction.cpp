@@ -120,14 +120,11 @@ bool Values::isSameInEveryIteration(ValueId value) const {
   case NodeKind::Extent:
   case NodeKind::Argument:
   case NodeKind::Position: return true;
-  case NodeKind::Convert: return isSameInEveryIteration(nodes_.operand(value, 0));
-  case NodeKind::Op:
-    for (size_t i = 0; i < operandCount(node.op); ++i)
-      if (!isSameInEveryIteration(nodes_.operand(value, i)))
-        return false;
-    return true;
-  default: return false;
+  default: break;
   }
+  const Operands operands = nodes_.operands(value);
+  return operands.size() > 0 &&
+         std::all_of(operands.begin(), operands.end(), [&](ValueId each) { return isSameInEveryIteration(each); });
 }
 
 std::optional<Polynomial> Values::countLimit(Context& context, const Induction& induction) {

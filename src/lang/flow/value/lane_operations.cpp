@@ -383,10 +383,8 @@ bool LaneValues::computeSameCondition(ValueId value) {
     const auto a = integer(nodes_.operand(value, 0)), b = a ? integer(nodes_.operand(value, 1)) : std::nullopt;
     return b && (*a - *b).isSame();
   }
-  for (size_t i = 0; i < operandCount(node.op); ++i)
-    if (!isSameCondition(nodes_.operand(value, i)))
-      return false;
-  return true;
+  const Operands operands = nodes_.operands(value);
+  return std::all_of(operands.begin(), operands.end(), [&](ValueId each) { return isSameCondition(each); });
 }
 
 /// `32 * warp + lane < 64`: what the lanes add to a multiple of 32 does not lead past the next one.

@@ -382,10 +382,8 @@ ValueId LaneValues::splittable(ValueId leaf) {
   while (!pending.empty()) {
     const ValueId value = pending.back();
     pending.pop_back();
-    const Node node = nodes_[value];
-    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
-      for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
-        pending.push_back(nodes_.operand(value, i));
+    if (const Operands operands = nodes_.operands(value); operands.size() > 0) {
+      pending.insert(pending.end(), operands.begin(), operands.end());
       continue;
     }
     const auto known = modular(value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/flow/value/context.h"
+#include "lang/flow/value/walk.h"
 
 namespace vortex::lang::flow {
 
@@ -48,7 +49,8 @@ std::vector<__int128> Values::findList(ValueId phi) {
     rounds = roundsOf({phi}, true);
   std::vector<__int128> list;
   for (const Numbers& numbers : rounds.value_or(std::vector<Numbers>()))
-    if (const __int128 number = *evaluate(phi, numbers); std::find(list.begin(), list.end(), number) == list.end())
+    if (const __int128 number = *evaluate(nodes_, phi, numbers);
+        std::find(list.begin(), list.end(), number) == list.end())
       list.push_back(number);
   return list.size() <= kMostListed ? list : std::vector<__int128>();
 }
@@ -81,7 +83,7 @@ std::vector<__int128> Values::listBehindLoop(ValueId phi) {
   for (const Numbers& numbers : rounds.value_or(std::vector<Numbers>())) {
     if (isExcluded(conditions, numbers))
       continue;
-    const auto number = evaluate(left, numbers);
+    const auto number = evaluate(nodes_, left, numbers);
     if (!number)
       return {};
     if (std::find(list.begin(), list.end(), *number) == list.end())
@@ -147,7 +149,7 @@ bool Values::follow(const Trace& trace, const Numbers& outer, std::vector<Number
       return true;
     Numbers after = outer;
     for (size_t i = 0; i < trace.phis.size(); ++i)
-      if (const auto number = evaluate(edge.operands[i], before))
+      if (const auto number = evaluate(nodes_, edge.operands[i], before))
         after.emplace_back(trace.phis[i], *number);
       else if (i < trace.wanted)
         return false;
@@ -170,42 +172,18 @@ bool Values::follow(const Trace& trace, const Numbers& outer, std::vector<Number
 /// The phis that the value is made of, besides others.
 void Values::phisOf(ValueId value, std::vector<ValueId>& phis) const {
   value = nodes_.resolved(value);
-  const Node& node = nodes_[value];
-  if (node.kind == NodeKind::Phi)
+  if (nodes_[value].kind == NodeKind::Phi)
     addOnce(phis, value);
-  if (node.kind != NodeKind::Op && node.kind != NodeKind::Convert)
-    return;
-  for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
-    phisOf(nodes_.operand(value, i), phis);
+  for (ValueId operand : nodes_.operands(value))
+    phisOf(operand, phis);
 }
 
 /// Some condition does not hold with these numbers.
 bool Values::isExcluded(const std::vector<Condition>& conditions, const Numbers& numbers) const {
   return std::any_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
-    const auto truth = evaluate(condition.value, numbers);
+    const auto truth = evaluate(nodes_, condition.value, numbers);
     return truth && (*truth != 0) != condition.holds;
   });
-}
-
-/// What a value made of constants and these phis is.
-std::optional<__int128> Values::evaluate(ValueId value, const Numbers& numbers) const {
-  value = nodes_.resolved(value);
-  for (const auto& [phi, number] : numbers)
-    if (phi == value)
-      return number;
-  const Node& node = nodes_[value];
-  if (node.kind == NodeKind::Constant)
-    return node.constant();
-  if (node.kind != NodeKind::Op && node.kind != NodeKind::Convert)
-    return std::nullopt;
-  const auto a = evaluate(nodes_.operand(value, 0), numbers);
-  if (!a)
-    return std::nullopt;
-  if (node.kind == NodeKind::Convert)
-    return node.type.wrap(*a);
-  const auto b = evaluate(nodes_.operand(value, 1), numbers);
-  const auto c = operandCount(node.op) == 3 ? evaluate(nodes_.operand(value, 2), numbers) : 0;
-  return b && c ? std::optional(applyOp(node.op, node.type, *a, *b, *c)) : std::nullopt;
 }
 
 }  // namespace vortex::lang::flow

@@ -1,4 +1,4 @@
-#include "lang/flow/value/node.h"
+#include "lang/flow/value/walk.h"
 
 #include <algorithm>
 #include <utility>
@@ -198,6 +198,29 @@ void NodeTable::replacePhi(ValueId phi, ValueId value) {
   value = resolved(value);
   VORTEX_CHECK(value != phi && type(value) == node.type, "a phi must not stand for itself or another type");
   phis_[node.number()].replacement = value;
+}
+
+std::optional<__int128> evaluate(const NodeTable& nodes, ValueId value,
+                                 std::span<const std::pair<ValueId, __int128>> phis, unsigned depth) {
+  constexpr unsigned kMostDepth = 20;
+  value = nodes.resolved(value);
+  for (const auto& [phi, number] : phis)
+    if (phi == value)
+      return number;
+  const Node& node = nodes[value];
+  if (node.kind == NodeKind::Constant)
+    return node.constant();
+  const Operands operands = nodes.operands(value);
+  if (operands.size() == 0 || depth > kMostDepth)
+    return std::nullopt;
+  std::array<__int128, 3> numbers{};
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (const auto number = evaluate(nodes, operands.values[i], phis, depth + 1))
+      numbers[i] = *number;
+    else
+      return std::nullopt;
+  return node.kind == NodeKind::Convert ? node.type.wrap(numbers[0])
+                                        : applyOp(node.op, node.type, numbers[0], numbers[1], numbers[2]);
 }
 
 }  // namespace vortex::lang::flow

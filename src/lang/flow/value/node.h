@@ -101,6 +101,16 @@ struct Node {
 /// The operands an Op reads.
 constexpr size_t operandCount(Op op) { return op == Op::Select ? 3 : 2; }
 
+/// What one node reads.
+struct Operands {
+  std::array<ValueId, 3> values{kNoValue, kNoValue, kNoValue};
+  size_t count = 0;
+
+  size_t size() const { return count; }
+  const ValueId* begin() const { return values.data(); }
+  const ValueId* end() const { return values.data() + count; }
+};
+
 /// What is computed from numbers: the language's total machine arithmetic. `type` is the node's, `operands` that of a and b.
 __int128 applyOp(Op op, MachineType type, __int128 a, __int128 b, __int128 c = 0);
 
@@ -147,6 +157,15 @@ public:
   MachineType type(ValueId value) const { return nodes_[indexOf(value)].type; }
   /// The resolved operand of an Op or Convert.
   ValueId operand(ValueId value, size_t index) const { return resolved((*this)[value].args[index]); }
+  /// All of them; none of what is neither.
+  Operands operands(ValueId value) const {
+    const Node& node = (*this)[value];
+    Operands out;
+    out.count = node.kind == NodeKind::Op ? operandCount(node.op) : node.kind == NodeKind::Convert ? 1 : 0;
+    for (size_t i = 0; i < out.count; ++i)
+      out.values[i] = resolved(node.args[i]);
+    return out;
+  }
   bool isConstant(ValueId value) const { return (*this)[value].kind == NodeKind::Constant; }
   /// Of an Unknown, for messages; null if it has none.
   const Expr* cause(ValueId unknown) const;

@@ -196,7 +196,6 @@ private:
   bool follow(const Trace&, const Numbers& outer, std::vector<Numbers>& rounds) const;
   void phisOf(ValueId, std::vector<ValueId>& phis) const;
   bool isExcluded(const std::vector<Condition>&, const Numbers&) const;
-  std::optional<__int128> evaluate(ValueId, const Numbers&) const;
   std::optional<LoopCounter> counterOf(ValueId phi);
   bool isSameInEveryIteration(const Polynomial&) const;
   bool isSameInEveryIteration(ValueId) const;

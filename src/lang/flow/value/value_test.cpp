@@ -126,6 +126,24 @@ TEST_F(ValuesTest, DivisionByWhatMayBeZeroBoundsNothing) {
             Truth::No);
 }
 
+TEST_F(ValuesTest, QuotientsByWhatMayBeZeroDoNotReachTheirDividend) {
+  const ValueId a = nodes.convert(kUsize, argument(kU8)), n = nodes.convert(kUsize, argument(kU8));
+  const ValueId above = op(Op::Add, op(Op::Mul, n, op(Op::Div, a, n)), n);
+  EXPECT_EQ(less(a, above), Truth::Unknown) << "0 is not above 5";
+}
+
+TEST_F(ValuesTest, BitsThatAreComparedWithAnotherNumberSayNothing) {
+  const ValueId x = argument(kU8), bit = op(Op::And, x, number(8, kU8));
+  where(compare(Op::Eq, bit, number(3, kU8)), false);
+  EXPECT_EQ(less(remainder(x, 16), number(8, kU8)), Truth::Unknown) << "it never is 3";
+}
+
+TEST_F(ValuesTest, BoundsOfMultiplesAreRoundedTowardsTheNumbersThereAre) {
+  const ValueId x = argument(kU8), wide = nodes.convert(kUsize, x);
+  where(compare(Op::Le, op(Op::Mul, wide, number(2)), number(5)));
+  EXPECT_EQ(values().range(x, kPoint).high, 2);
+}
+
 TEST_F(ValuesTest, DivisionByWhatIsNotZeroBounds) {
   const ValueId a = argument(kU8), n = argument(kU8);
   where(compare(Op::Eq, n, number(0, kU8)), false);
