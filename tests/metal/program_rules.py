@@ -19,6 +19,12 @@ rule("members_have_initialisers", "int", "Defaults d; d.b += n[i]; out[i] = d.a 
 rule("constructors_run", "int", "Made m(n[i]); out[i] = m.v + m.w;", lambda i: 2 * N[i] + 3, "struct Made { int v, w; Made(int a) : v(a), w(a + 3) {} };")
 rule("static_members", "int", "out[i] = Statics::k + Statics::twice(n[i]);", lambda i: 5 + 2 * N[i], "struct Statics { static constant constexpr int k = 5; static int twice(int v) { return 2 * v; } };")
 rule("references_to_members", "int", "Refs r{n[i], 0}; thread int& b = r.b; b = 4; out[i] = r.a * 10 + r.b;", lambda i: N[i] * 10 + 4, "struct Refs { int a, b; };")
+rule("members_of_one_name_in_two_classes", "int", "device const Twos* p = (device const Twos*)n; Twos t = p[i]; out[i] = p[i].get() + 100 * t.get();", lambda i: 202 * N[i],
+     "struct Ones { int v; int get() const device { return v; } int get() const thread { return v; } };\nstruct Twos : Ones { int get() const device { return 2 * v; } int get() const thread { return 2 * v; } };")
+rule("swizzles_in_templates", "float", "out[i] = crossed<float>(float4(x[i], 1, 2, 3), float2(5, x[i]));", lambda i: X[i] ** 2 + 2 + 5 + 3,
+     "template <typename T> T crossed(vec<T, 4> a, vec<T, 2> b) { vec<T, 2> r = a.xy * b.yx + a.zw; return r.x + r.y; }")
+rule("constructors_of_threadgroup_memory_may_do_nothing", "int", "threadgroup Bare t; if (local == 0) t.a = n[i]; threadgroup_barrier(mem_flags::mem_threadgroup); out[i] = t.a;", lambda i: N[S4[i]],
+     "struct Bare { int a; Bare() {} };")
 rule("references_to_elements_of_buffers", "int", "device int& r = out[i]; r = n[i]; r += 2; r++;", lambda i: N[i] + 3)
 rule("half_buffers", "float", "device const half* h = (device const half*)x; out[i] = as_type<ushort>(h[2 * i + 1]);", lambda i: __import__("library_rules").bits(X[i]) >> 16)
 rule("uchar_stores_keep_their_neighbours", "int", "((device uchar*)out)[4 * i + 1] = uchar(i + 1);", lambda i: (i + 1) << 8)

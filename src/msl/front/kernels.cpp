@@ -30,6 +30,7 @@ void setPlace(Problem& problem, clang::SourceLocation location, const clang::Sou
 namespace {
 
 constexpr uint32_t kLastIndex = 30;  // of buffers and of threadgroup memory
+constexpr uint32_t kLastConstant = 65535;
 
 bool isOtherShader(StringRef name) {
   return name == "vertex" || name == "fragment" || name == "intersection" || name == "mesh" || name == "object";
@@ -55,15 +56,19 @@ public:
     for (auto* attribute : variable->specific_attrs<clang::AnnotateAttr>())
       if (metalName(attribute) == "function_constant") {
         isFunctionConstant = true;
-        unit_.constants.push_back(functionConstant(variable, number(attribute)));
-        checkFunctionConstant(variable);
+        const uint32_t index = number(attribute);
+        checkFunctionConstant(variable, index);
+        unit_.constants.push_back(functionConstant(variable, index));
       }
     if (variable->getDeclContext()->isDependentContext())
       return true;
     checkPrecision(variable->getLocation(), variable->getType());
     if (!isFunctionConstant)
       checkProgramVariable(variable);
-    if (variable->hasAttr<clang::SectionAttr>() && setsValue(variable->getInit()))
+    if (variable->hasAttr<clang::SectionAttr>() && !isInKernel(variable))
+      refuse(variable->getLocation(), "`" + variable->getNameAsString() +
+                                          "` is threadgroup memory, which kernels declare: take a pointer to it");
+    else if (variable->hasAttr<clang::SectionAttr>() && setsValue(variable->getInit()))
       refuse(variable->getLocation(), "`" + variable->getNameAsString() +
                                           "` is threadgroup memory, which has no initial value: let threads store one");
     return true;
@@ -80,14 +85,21 @@ public:
   bool VisitCXXDynamicCastExpr(clang::CXXDynamicCastExpr* expr) { return lacks(expr->getBeginLoc(), "`dynamic_cast`"); }
   bool VisitGCCAsmStmt(clang::GCCAsmStmt* statement) { return lacks(statement->getBeginLoc(), "`asm`"); }
 
+  bool VisitGotoStmt(clang::GotoStmt* statement) { return lacks(statement->getBeginLoc(), "`goto`"); }
+  /// Where it is written: parameters of templates, which may be it in what Clang only tries, are not.
+  bool VisitBuiltinTypeLoc(clang::BuiltinTypeLoc type) {
+    if (type.getTypePtr()->getKind() != clang::BuiltinType::Double || type.getBeginLoc().isInvalid())
+      return true;
+    const clang::SourceManager& sources = context_.getSourceManager();
+    const bool isWritten =
+        StringRef(sources.getCharacterData(sources.getSpellingLoc(type.getBeginLoc()))).starts_with("double");
+    return !isWritten || lacks(type.getBeginLoc(), "`double`");
+  }
+
   bool VisitCallExpr(clang::CallExpr* call) {
     const clang::FunctionDecl* callee = call->getDirectCallee();
-    for (const clang::FunctionDecl* each = callee; each; each = each->getPreviousDecl())
-      for (auto* attribute : each->specific_attrs<clang::AnnotateAttr>())
-        if (metalName(attribute) == "kernel") {
-          refuse(call->getBeginLoc(), "`" + callee->getNameAsString() + "` is a kernel: only launches run it");
-          return true;
-        }
+    if (callee && isKernel(callee))
+      refuse(call->getBeginLoc(), "`" + callee->getNameAsString() + "` is a kernel: only launches run it");
     return true;
   }
 
@@ -142,12 +154,23 @@ public:
   std::vector<FoundKernel> kernels;
 
 private:
+  static bool isKernel(const clang::FunctionDecl* function) {
+    return llvm::any_of(function->redecls(), [](const clang::FunctionDecl* each) {
+      return llvm::any_of(each->specific_attrs<clang::AnnotateAttr>(),
+                          [](const clang::AnnotateAttr* attribute) { return metalName(attribute) == "kernel"; });
+    });
+  }
+  static bool isInKernel(const clang::VarDecl* variable) {
+    auto* function = llvm::dyn_cast_or_null<clang::FunctionDecl>(variable->getParentFunctionOrMethod());
+    return function && isKernel(function);
+  }
+
   void checkPrecision(clang::SourceLocation at, clang::QualType type) {
     if (type->isSpecificBuiltinType(clang::BuiltinType::LongDouble) || type->isFloat128Type())
       lacks(at, "floats of more than 64 bits");
   }
 
-  void checkFunctionConstant(const clang::VarDecl* variable) {
+  void checkFunctionConstant(const clang::VarDecl* variable, uint32_t index) {
     const clang::QualType type = variable->getType();
     const std::string name = "the function constant `" + variable->getNameAsString() + "`";
     if (!type->isArithmeticType() && !type->isEnumeralType() && !vectorOf(type))
@@ -157,6 +180,12 @@ private:
     auto* made = llvm::dyn_cast_or_null<clang::CXXConstructExpr>(variable->getInit());
     if (variable->hasInit() && !(made && made->getNumArgs() == 0))
       refuse(variable->getLocation(), name + " has no initial value: its value comes with the pipeline");
+    if (index > kLastConstant)
+      refuse(variable->getLocation(), name + " has the index " + std::to_string(static_cast<int32_t>(index)) +
+                                          ": the last one is " + std::to_string(kLastConstant));
+    for (const FunctionConstant& other : unit_.constants)
+      if (other.index == index && other.symbol != mangled(variable))
+        refuse(variable->getLocation(), name + " has the index " + std::to_string(index) + " of `" + other.name + "`");
   }
 
   bool lacks(clang::SourceLocation at, const std::string& what) {
@@ -168,13 +197,25 @@ private:
   bool setsValue(const clang::Expr* init) const {
     if (!init || llvm::isa<clang::ImplicitValueInitExpr>(init))
       return false;
+    if (auto* made = llvm::dyn_cast<clang::CXXDefaultInitExpr>(init))
+      return setsValue(made->getExpr());
     if (auto* made = llvm::dyn_cast<clang::CXXConstructExpr>(init))
-      return made->getNumArgs() > 0;
+      return made->getNumArgs() > 0 || setsValue(made->getConstructor());
     if (auto* list = llvm::dyn_cast<clang::InitListExpr>(init))
       return llvm::any_of(list->inits(), [&](const clang::Expr* each) { return setsValue(each); });
     clang::Expr::EvalResult value;
     return !init->EvaluateAsRValue(value, context_) || !(value.Val.isInt() || value.Val.isFloat()) ||
            (value.Val.isInt() ? value.Val.getInt() != 0 : value.Val.getFloat().isNonZero());
+  }
+
+  bool setsValue(const clang::CXXConstructorDecl* constructor) const {
+    const clang::FunctionDecl* definition = nullptr;
+    if (constructor->isTrivial() || !constructor->hasBody(definition))
+      return false;
+    auto* body = llvm::dyn_cast<clang::CompoundStmt>(definition->getBody());
+    return !body || !body->body_empty() ||
+           llvm::any_of(llvm::cast<clang::CXXConstructorDecl>(definition)->inits(),
+                        [&](const clang::CXXCtorInitializer* each) { return setsValue(each->getInit()); });
   }
 
   std::string mangled(const clang::VarDecl* decl) const {
@@ -200,8 +241,13 @@ private:
     setPlace(problem, at, context_.getSourceManager(), *unit_.files);
     return problem;
   }
+  /// Templates and their instances say the same once.
   void refuse(clang::SourceLocation at, std::string message) {
-    unit_.problems.push_back(problemAt(at, std::move(message)));
+    Problem made = problemAt(at, std::move(message));
+    if (llvm::none_of(unit_.problems, [&](const Problem& each) {
+          return each.message == made.message && each.file == made.file && each.begin == made.begin;
+        }))
+      unit_.problems.push_back(std::move(made));
   }
 
   /// What outlives a call is constant, or belongs to the threadgroup: threads have no other memory that they share.

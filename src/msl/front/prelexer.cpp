@@ -1,7 +1,9 @@
 // Rules, each a member of Prelexer:
 //  - `[[buffer(0)]]` becomes `__attribute__((annotate("msl.buffer", 0)))`; attributes that are not Metal's stay.
 //  - `1.0h`, `1.0bf` become casts.
-//  - a member function's trailing address space (`const device`) goes: `this` accepts all spaces. Of twins that differ in it, the first stays.
+//  - a member function's trailing address space (`const device`) goes: `this` accepts all spaces. Of twins of a class that differ in it, the
+//    first stays; those that do something else are refused.
+//  - the second of two swizzles with an operator between is made a value: Clang's templates take such pairs for numbers.
 //  - `constant float x[N]` as a parameter becomes a pointer: an array parameter would lose its address space.
 //  - `static_cast<T>(x)` of values, and operands of `?:` that are plain lvalues, go through functions of the shim (00_language.metal).
 #include "msl/front/prelexer.h"
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace vortex::msl::front {
 
@@ -81,6 +84,8 @@ constexpr std::string_view kAttributes[] = {"kernel",
                                             "mesh",
                                             "object"};
 constexpr std::string_view kSpaces[] = {"device", "constant", "threadgroup", "thread"};
+constexpr std::string_view kOperators[] = {"+",  "-",  "*",  "/", "%", "&",  "|",  "^",  "<<",
+                                           ">>", "==", "!=", "<", ">", "<=", ">=", "&&", "||"};
 
 template <class List> bool contains(const List& list, std::string_view word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
@@ -195,6 +200,8 @@ private:
       return cast(i);
     if (t == "?" || (t == ":" && closesQuestion_[i]))
       return choice(i);
+    if (contains(kOperators, t) && isSwizzle(i - 1))
+      return operatorOnSwizzles(i);
     if (isName(i) && contains(kSpaces, t)) {
       if (around_[i] == '(' && t != "thread")
         if (size_t next = arrayParameter(i))
@@ -280,22 +287,45 @@ private:
     return i + 1;
   }
 
-  size_t choice(size_t i) {
+  /// One past the name at `i` with members and subscripts: `a.b[i].c`.
+  size_t afterPlace(size_t i) const {
     static constexpr std::array kNot = {"static_cast", "true", "false", "this", "sizeof", "as_type", "nullptr"};
-    size_t j = i + 1;
-    while (isName(j) && !contains(kNot, at(j))) {
-      ++j;
-      while (at(j) == "[")
-        j = afterBracket(j);
-      if (at(j) != "." && at(j) != "->" && at(j) != "::")
+    while (isName(i) && !contains(kNot, at(i))) {
+      ++i;
+      while (at(i) == "[")
+        i = afterBracket(i);
+      if (at(i) != "." && at(i) != "->" && at(i) != "::")
         break;
-      ++j;
+      ++i;
     }
-    bool isWhole = at(i) == "?" ? at(j) == ":" : at(j) == ";" || at(j) == ")" || at(j) == "," || at(j) == "}";
-    if (j == i + 1 || contains(kNot, at(i + 1)) || !isWhole)
-      return i + 1;
-    insert(words_[i + 1].begin, "__msl_value(");
-    insert(words_[j - 1].end, ")");
+    return i;
+  }
+
+  void makeValue(size_t first, size_t end) {
+    insert(words_[first].begin, "__msl_value(");
+    insert(words_[end - 1].end, ")");
+  }
+
+  size_t choice(size_t i) {
+    const size_t end = afterPlace(i + 1);
+    const bool isWhole =
+        at(i) == "?" ? at(end) == ":" : at(end) == ";" || at(end) == ")" || at(end) == "," || at(end) == "}";
+    if (end > i + 1 && isWhole)
+      makeValue(i + 1, end);
+    return i + 1;
+  }
+
+  /// `.xy`, `->rgb`: two to four elements of a vector.
+  bool isSwizzle(size_t i) const {
+    std::string_view t = at(i);
+    return i > 0 && i < words_.size() && (at(i - 1) == "." || at(i - 1) == "->") && t.size() >= 2 && t.size() <= 4 &&
+           (t.find_first_not_of("xyzw") == t.npos || t.find_first_not_of("rgba") == t.npos);
+  }
+
+  size_t operatorOnSwizzles(size_t i) {
+    const size_t end = afterPlace(i + 1);
+    if (end > i + 1 && isSwizzle(end - 1) && at(end) != "(" && at(end) != "++" && at(end) != "--")
+      makeValue(i + 1, end);
     return i + 1;
   }
 
@@ -326,22 +356,30 @@ private:
     if (i == 0 || at(close) != ")" ||
         !(next == "{" || next == ":" || next == ";" || next == "noexcept" || next == "=" || next == "const"))
       return i + 1;
-    size_t first = memberBegin(close);
-    if (at(i) == "thread" || !hasTwin(first, i)) {
+    const size_t first = memberBegin(close), end = memberEnd(i);
+    const std::optional<size_t> twin = twinOf(first, i);
+    if (!twin) {
       erase(i);
       return i + 1;
     }
+    while (!edits_.empty() && edits_.back().begin >= words_[first].begin)
+      edits_.pop_back();
+    const bool isSame = isSameText(contains(kSpaces, at(*twin)) ? *twin + 1 : *twin, i + 1, end);
+    replace(words_[first].begin, words_[end - 1].end,
+            isSame ? ""
+                   : "static_assert(false, \"members that differ in their address space have one meaning here\");");
+    return end;
+  }
+
+  /// One past the body or the `;` of a member whose address space stands at `i`.
+  size_t memberEnd(size_t i) const {
     size_t end = i + 1;
     while (end < words_.size() && at(end) != "{" && at(end) != ";")
       ++end;
     end = at(end) == "{" ? afterBracket(end) : end + 1;
     if (at(end) == ";")
       ++end;
-    while (!edits_.empty() && edits_.back().begin >= words_[first].begin)
-      edits_.pop_back();
-    end = std::min(end, words_.size());
-    replace(words_[first].begin, words_[end - 1].end, "");
-    return end;
+    return std::min(end, words_.size());
   }
 
   size_t memberBegin(size_t i) const {
@@ -362,19 +400,34 @@ private:
     return i + 1;
   }
 
-  /// The same member with another space stands earlier in the file.
-  bool hasTwin(size_t first, size_t end) const {
-    size_t count = end - first;
-    for (size_t i = 0; i + count < first; ++i) {
+  /// What follows the same member with another space, earlier in the class: that space, or the body of one without.
+  std::optional<size_t> twinOf(size_t first, size_t end) const {
+    const size_t count = end - first;
+    for (size_t i = classBegin(first); i + count < first; ++i) {
       std::string_view after = at(i + count);
-      bool isMember = contains(kSpaces, after) || after == "{" || after == ":";
-      size_t k = 0;
-      while (isMember && k < count && at(i + k) == at(first + k))
-        ++k;
-      if (k == count && isMember)
-        return true;
+      if ((contains(kSpaces, after) || after == "{" || after == ":") && isSameText(i, first, end))
+        return i + count;
     }
-    return false;
+    return std::nullopt;
+  }
+
+  /// One past the `{` around `i`.
+  size_t classBegin(size_t i) const {
+    int depth = 0;
+    for (; i > 0; --i) {
+      depth += at(i - 1) == "}" ? 1 : at(i - 1) == "{" ? -1 : 0;
+      if (depth < 0)
+        break;
+    }
+    return i;
+  }
+
+  /// The words from `other` on are those from `first` to `end`, but for a `;` behind a body.
+  bool isSameText(size_t other, size_t first, size_t end) const {
+    for (size_t i = first; i < end; ++i, ++other)
+      if (at(other) != at(i) && !(at(i) == ";" && at(i - 1) == "}"))
+        return false;
+    return true;
   }
 
   std::string_view source_;

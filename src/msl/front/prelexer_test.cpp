@@ -28,6 +28,28 @@ TEST(Prelexer, DropsTheSpaceOfMembersAndTheirTwins) {
             "struct S { int f() const  { return 1; } };");
   EXPECT_EQ(prelex("struct S { int f() const device { return 1; } int f() const threadgroup { return 1; } };").text(),
             "struct S { int f() const  { return 1; }  };");
+  EXPECT_EQ(prelex("struct S { int f() device { return 1; } int f() thread { return 1; }; };").text(),
+            "struct S { int f()  { return 1; }  };");
+}
+
+TEST(Prelexer, TwinsOfOtherClassesStay) {
+  EXPECT_EQ(prelex("struct S { int f() device { return 1; } }; struct T { int f() device { return 2; } };").text(),
+            "struct S { int f()  { return 1; } }; struct T { int f()  { return 2; } };");
+}
+
+TEST(Prelexer, TwinsThatDoSomethingElseAreRefused) {
+  for (const char* body : {"{ return 2; }", "{ return 1 + 1; }", ";"}) {
+    const std::string text =
+        prelex("struct S { int f() device { return 1; } int f() thread " + std::string(body) + " };").text();
+    EXPECT_TRUE(text.starts_with("struct S { int f()  { return 1; } static_assert(false, ")) << text;
+  }
+}
+
+TEST(Prelexer, TheSecondOfTwoSwizzlesBecomesAValue) {
+  EXPECT_EQ(prelex("r = a.xy * b[1].yx + c;").text(), "r = a.xy * __msl_value(b[1].yx) + c;");
+  for (const char* source :
+       {"r = a.xy * b;", "r = a * b.xy;", "r = a.xy * b.xy();", "r = a.size * b.xy;", "a.xy *= b.yx;"})
+    EXPECT_EQ(prelex(source).text(), source);
 }
 
 TEST(Prelexer, KeepsTheAddressSpaceOfArrayParameters) {

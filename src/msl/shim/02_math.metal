@@ -221,16 +221,26 @@ template <class T, __ARITHMETIC(T)> __VX constexpr T max(T a, T b) {
   else
     return a < b ? b : a;
 }
+/// Metal has an overload for each type: none fits arguments of several ones best, but for bool, which counts as int.
+#define __AMBIGUOUS                                                                                                    \
+  __attribute__((unavailable("arguments of different types are ambiguous: convert them to one of them")))
+template <class A, class B> inline constexpr bool __is_int_and_bool = (__is_same(A, int) && __is_same(B, bool)) ||
+                                                                      (__is_same(A, bool) && __is_same(B, int));
 #define __MIXED(name)                                                                                                  \
-  template <class A, class B, enable_if_t<is_arithmetic_v<A> && is_arithmetic_v<B> && !__is_same(A, B), int> = 0>      \
-  __VX constexpr auto name(A a, B b)->decltype(a + b) {                                                                \
-    typedef decltype(a + b) R;                                                                                         \
-    return metal::name((R)a, (R)b);                                                                                    \
-  }
+  template <class A, class B, enable_if_t<__is_int_and_bool<A, B>, int> = 0> __VX constexpr int name(A a, B b) {       \
+    return metal::name((int)a, (int)b);                                                                                \
+  }                                                                                                                    \
+  template <class A, class B,                                                                                          \
+            enable_if_t<is_arithmetic_v<A> && is_arithmetic_v<B> && !__is_same(A, B) && !__is_int_and_bool<A, B>, int> = \
+                0>                                                                                                     \
+  __AMBIGUOUS auto name(A a, B b)->decltype(a + b);
 __MIXED(min) __MIXED(max)
-template <class T, __ARITHMETIC(T)> __VX constexpr T clamp(T x, __same_t<T> a, __same_t<T> b) {
-  return metal::min(metal::max(x, a), b);
-}
+template <class T, __ARITHMETIC(T)> __VX constexpr T clamp(T x, T a, T b) { return metal::min(metal::max(x, a), b); }
+template <class A, class B, class C,
+          enable_if_t<is_arithmetic_v<A> && is_arithmetic_v<B> && is_arithmetic_v<C> &&
+                          !(__is_same(A, B) && __is_same(A, C)),
+                      int> = 0>
+__AMBIGUOUS A clamp(A x, B a, C b);
 #define __VECTOR2(name)                                                                                                \
   template <class T, int N> __VX vec<T, N> name(vec<T, N> a, vec<T, N> b) {                                            \
     vec<T, N> r;                                                                                                       \
