@@ -5,7 +5,6 @@
 #include "ir/launch.h"
 #include "passes/build/build_phases.h"
 #include "passes/check_fused.h"
-#include "passes/column_products.h"
 #include "passes/element_control.h"
 #include "passes/join_statements.h"
 #include "passes/plan/launch_control.h"
@@ -14,6 +13,7 @@
 #include "passes/separate_operands.h"
 #include "passes/stream_reductions.h"
 #include "passes/unit_dims.h"
+#include "passes/vector_products.h"
 
 namespace vortex::passes {
 namespace {
@@ -141,7 +141,7 @@ private:
     joinStatements(piece);
     if (!rules_.fusedOnly)
       flattenBetween(piece);
-    sumColumnProducts(piece);
+    sumVectorProducts(piece, rules_.reductionBlocks > 0);
     ir::SizeAttr areCheaper = rules_.reductionBlocks > 0 ? areColumnsCheaper(piece) : ir::SizeAttr();
     const std::optional<int64_t> known = areCheaper ? ir::constantSize(areCheaper) : 0;
     if (known) {

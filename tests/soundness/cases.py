@@ -55,8 +55,9 @@ class Case:
             got = loaded(numpy.load(folder / f"{self.name}_{name}.npy"), kind)
             if isinstance(values, Float):
                 got = got.astype(numpy.float64)
-                bad = ~(numpy.abs(got - values.value) <= values.error + values.rounded().error)
                 wanted = values.value
+                with numpy.errstate(invalid="ignore"):
+                    bad = ~((numpy.abs(got - wanted) <= values.error + values.rounded().error) | (got == wanted) | (numpy.isnan(got) & numpy.isnan(wanted)))
             else:
                 wanted = numpy.asarray(values).astype(STORED[kind]) if kind != "bf16" else values
                 bad = got != wanted

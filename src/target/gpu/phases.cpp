@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "ir/location.h"
+#include "ir/root_view.h"
 #include "ir/size_attr.h"
 #include "passes/phase_marks.h"
 #include "target/gpu/versions.h"
@@ -14,13 +15,23 @@
 
 namespace vortex::target::gpu {
 
-static bool hasTiles(ir::KernelOp phase) {
-  return phase
-      .walk([](mlir::Operation* op) {
-        return mlir::isa<ir::TileLoadOp, ir::TileStoreOp>(op) ? mlir::WalkResult::interrupt()
-                                                              : mlir::WalkResult::advance();
-      })
-      .wasInterrupted();
+/// Arguments that a phase of tiles reads or writes in rows. Those of which it takes single elements only (tables of pages, lengths) may lie anyhow.
+static std::set<unsigned> argumentsOfTiles(ir::KernelOp phase) {
+  std::set<unsigned> found;
+  bool hasTiles = false;
+  phase.walk([&](mlir::Operation* op) {
+    hasTiles |= mlir::isa<ir::TileLoadOp, ir::TileStoreOp>(op);
+    if (!mlir::isa<ir::TileLoadOp, ir::TileStoreOp, ir::StageCopyOp>(op))
+      return;
+    for (mlir::Value operand : op->getOperands())
+      if (mlir::isa<ir::ViewType>(operand.getType()))
+        if (auto root = mlir::dyn_cast<mlir::BlockArgument>(ir::rootView(operand));
+            root && root.getOwner() == &phase.getBody().front())
+          found.insert(root.getArgNumber());
+  });
+  if (!hasTiles)
+    found.clear();
+  return found;
 }
 
 static bool hasWideLoad(ir::vxt::KernelOp kernel) {
@@ -118,7 +129,8 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
     }
   };
   const bool isAnyhow = phase->hasAttr(passes::kAnyPlacement);
-  const Assumptions fast = isAnyhow ? Assumptions{} : Assumptions{.unitStrides = true, .alignedRows = hasTiles(phase)};
+  const std::set<unsigned> inTiles = argumentsOfTiles(phase);
+  const Assumptions fast = isAnyhow ? Assumptions{} : Assumptions{.unitStrides = true, .aligned = inTiles};
   const size::Expr fastWhen = isAnyhow ? size::Expr() : conditionFor(phase, state.kernel, fast);
   ir::vxt::KernelOp kernel = lower(isAnyhow ? symbol + "_general" : symbol, fast);
   if (!kernel)
@@ -135,7 +147,7 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
   };
   if (!describeLong(isAnyhow ? symbol + "_general_long" : symbol + "_long", fast, fastWhen))
     return;
-  if (!betterWhole.empty() && !isAnyhow && !hasTiles(phase)) {
+  if (!betterWhole.empty() && !isAnyhow && inTiles.empty()) {
     Assumptions wide = fast;
     wide.wholeRows = betterWhole;
     const size::Expr when = conditionFor(phase, state.kernel, wide);
