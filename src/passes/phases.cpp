@@ -141,7 +141,7 @@ private:
     joinStatements(piece);
     if (!rules_.fusedOnly)
       flattenBetween(piece);
-    sumVectorProducts(piece, rules_.reductionBlocks > 0);
+    sumVectorProducts(piece, rules_.fusedOnly);
     ir::SizeAttr areCheaper = rules_.reductionBlocks > 0 ? areColumnsCheaper(piece) : ir::SizeAttr();
     const std::optional<int64_t> known = areCheaper ? ir::constantSize(areCheaper) : 0;
     if (known) {

@@ -60,10 +60,10 @@ class VectorProduct {
 public:
   explicit VectorProduct(ir::DotOp dot) : dot_(dot), builder_(dot), loc_(dot.getLoc()), rank_(typeOf(dot).getRank()) {}
 
-  void run(bool splitsColumns) {
+  void run(bool sumsRows) {
     const bool isColumn = isOne(rank_ - 1);
     const Type element = elementOf(dot_.getResult());
-    if ((!isColumn && !(splitsColumns && isOne(rank_ - 2))) || !mayWiden(elementOf(dot_.getA()), element) ||
+    if ((!isColumn && !(sumsRows && isOne(rank_ - 2))) || !mayWiden(elementOf(dot_.getA()), element) ||
         !mayWiden(elementOf(dot_.getB()), element))
       return;
     if (isColumn)
@@ -161,9 +161,9 @@ private:
 
 }  // namespace
 
-void sumVectorProducts(ir::KernelOp kernel, bool splitsColumns) {
+void sumVectorProducts(ir::KernelOp kernel, bool sumsRows) {
   for (auto dot : llvm::to_vector(kernel.getBody().front().getOps<ir::DotOp>()))
-    VectorProduct(dot).run(splitsColumns);
+    VectorProduct(dot).run(sumsRows);
 }
 
 }  // namespace vortex::passes

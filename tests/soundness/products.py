@@ -50,7 +50,7 @@ class Products:
     def dim(self, sizes=None):
         self.fresh += 1
         name = f"D{self.fresh}"
-        self.size[name] = self.rng.choice(sizes or (LARGE if self.large else SIZES))
+        self.size[name] = 1 if self.rng.random() < 0.05 else self.rng.choice(sizes or (LARGE if self.large else SIZES))
         return name
 
     def extents(self, shape):

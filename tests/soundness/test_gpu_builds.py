@@ -7,6 +7,7 @@ import pytest
 
 import cases
 import grids
+import products
 import ranks
 import structs
 import threads
@@ -15,7 +16,7 @@ import whole
 from test_sound_programs import seeds
 
 KINDS = {"threads": (threads.Kernel, 6), "structs": (structs.Kernel, 4), "whole tensors": (whole.Whole, 4), "columns": (tiles.Columns, 4),
-         "grids": (grids.Kernel, 6), "ranks": (ranks.Ranks, 3)}
+         "grids": (grids.Kernel, 6), "ranks": (ranks.Ranks, 3), "products": (products.Products, 2)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
