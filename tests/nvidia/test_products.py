@@ -92,7 +92,7 @@ def test_products_with_one_row_or_column_are_sums(vortex, tmp_path):
     path = tmp_path / "vectors.vx"
     path.write_text("kernel row(w: &Tensor<bf16, [K, N]>, v: &Tensor<bf16, [K]>) -> Tensor<bf16, [N]> {\n    return v @ w\n}\n"
                     "kernel turned(w: &Tensor<f32, [K, M]>, v: &Tensor<f32, [K]>) -> Tensor<f32, [M]> {\n    return w.transpose() @ v\n}\n")
-    plans = vortex("build", path, "--target", "sm_90", "--no-cache", "--dump-after=plan", "-o", tmp_path).stdout
+    plans = vortex("build", path, "--target", "sm_90", "--no-cache", "--dump-after=plan", "-o", tmp_path).stderr
     for name in ("row", "turned"):
         plan = plans.split(f"// ---- {name} after plan")[-1].split("\n\n")[0]
         assert "partial reduction" in plan and "dot" not in plan
