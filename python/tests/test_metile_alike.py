@@ -36,4 +36,4 @@ def test_values_of_all_lanes_are_carried_beside_values_of_each(name, block, rand
         sum_of_lanes = alike = 0.0
         for k in range(0, n, block):
             sum_of_lanes, alike = expected(sum_of_lanes, alike, x[row, k:k + block].astype(np.float64), float(w[k]))
-        np.testing.assert_allclose(out[row], [sum_of_lanes, alike], rtol=1e-4)
+        np.testing.assert_allclose(out[row], [sum_of_lanes, alike], rtol=1e-4, atol=1e-5)
