@@ -195,18 +195,7 @@ def test_autotune_restores_arrays_of_every_kind_on_the_cpu():
     import metile
     import vortex
     from metile.frontend.autotune import _contents, _restore
-
-    class Lent:
-        """What only DLPack tells of."""
-
-        def __init__(self, array):
-            self.array = array
-
-        def __dlpack__(self, **options):
-            return self.array.__dlpack__(**options)
-
-        def __dlpack_device__(self):
-            return self.array.__dlpack_device__()
+    from test_lent_arrays import Lent
 
     first = np.random.default_rng().standard_normal(35).astype(np.float32)
     arrays = [first.copy() for _ in range(4)]

@@ -51,7 +51,9 @@ static uint64_t groupMemory() {
 }
 
 uint64_t physicalMemory() {
-  return std::min(static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * pageBytes(), groupMemory());
+  static const uint64_t memory =
+      std::min(static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * pageBytes(), groupMemory());
+  return memory;
 }
 
 /// MemAvailable of /proc/meminfo; physical memory if it cannot be read.

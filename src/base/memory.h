@@ -6,7 +6,7 @@
 
 namespace vortex::base {
 
-/// Bytes of memory that this machine has, or the control group of this process (a container's limit, say) if those are fewer.
+/// Bytes of memory that this machine has, or the control group of this process (a container's limit, say) if those are fewer. Read once.
 uint64_t physicalMemory();
 
 /// Bytes that the process may still map under its own limit (ulimit -v); UINT64_MAX without one.

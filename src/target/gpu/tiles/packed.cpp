@@ -14,16 +14,11 @@ static constexpr int64_t kAccess = 16;  // bytes
 /// Of a tensor at a time, and of all tensors of a nest: a core holds several blocks.
 static constexpr int64_t kGroupBytes = 16 * 1024, kMostBytes = 64 * 1024;
 
-/// Elements of a group start where they do in memory, so that whole accesses of one are whole accesses of the other.
-static Value shiftOf(Lowering& l, Value start, int64_t lanes) {
-  return l.b.create<arith::AndIOp>(l.loc, start, l.constant(lanes - 1));
-}
-
-/// What is read or written of it is all of its rows; it can be accessed by bytes.
+/// What is read or written of it is all of its rows; its elements are whole bytes.
 static bool isPackable(const Place& place, const DimMap& map) {
   const View& view = place.view;
   return view.space == ir::Space::Global && view.rank() == 2 && map.size() == 2 && isIdentity(map) && !place.other &&
-         !view.swizzle && !view.elementType.isInteger(1) && vxt::scalarBytes(view.elementType) <= kAccess;
+         !view.swizzle && !view.elementType.isInteger(1);
 }
 
 /// The tensors whose rows come and go in groups; nothing where that does not fit, where no tensor is one, or where single accesses are as good: of
@@ -73,31 +68,21 @@ std::optional<Nest::Packed> Nest::packedRows(unsigned positions, bool isSummed) 
 /// A warp at most has a row of them, and the rows lie inside their tensors, one behind the other, in memory that can be accessed whole.
 Value Nest::arePacked(const Packed& packed) {
   Value all = fits({1, 0}, l.constant(packed.longest));
-  auto require = [&](Value condition) { all = l.both(all, condition); };
+  Requirements facts(l);
   for (const auto& tensor : packed.tensors) {
     const View& view = tensor.source.view;
     const Values extents = v_.extents(tensor.tile);
-    require(isEqual(l, view.strides[1], l.constant(1)));
-    require(isEqual(l, view.strides[0], extents[1]));
-    require(isEqual(l, view.extents[1], extents[1]));
+    for (auto [x, y] :
+         {std::pair(view.strides[1], l.constant(1)), {view.strides[0], extents[1]}, {view.extents[1], extents[1]}})
+      all = l.both(all, isEqual(l, x, y));
     if (!tensor.source.offsets.empty())
-      require(isEqual(l, tensor.source.offsets[1], l.constant(0)));
-    if (tensor.source.guarded) {
-      Value from = tensor.source.offsets.empty() ? l.constant(0) : tensor.source.offsets[0];
-      auto reaches = [&](Value row) {
-        require(l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::ule, row, view.extents[0]));
-      };
-      reaches(from);
-      reaches(l.add(from, extents[0]));
-    }
-    if (view.alignment < kAccess) {
-      Value address = l.b.create<vxt::AddressOp>(l.loc, l.b.getI64Type(), view.pointer);
-      Value low = l.b.create<arith::AndIOp>(l.loc, address, l.b.create<arith::ConstantIntOp>(l.loc, kAccess - 1, 64));
-      require(l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, low,
-                                        l.b.create<arith::ConstantIntOp>(l.loc, 0, 64)));
-    }
+      all = l.both(all, isEqual(l, tensor.source.offsets[1], l.constant(0)));
+    if (tensor.source.guarded)
+      facts.inside(tensor.source, extents);
+    if (view.alignment < kAccess)
+      facts.multiple(l.b.create<vxt::AddressOp>(l.loc, l.b.getI64Type(), view.pointer), kAccess);
   }
-  return all;
+  return l.both(all, facts.emit());
 }
 
 /// All elements of a group from memory to shared memory, or back: whole accesses, then those before the first and after the last, one per thread.
@@ -142,20 +127,22 @@ Values Nest::emitPacked(Packed& packed, unsigned positions) {
   l.emitFor(l.constant(0), total, group, {}, [&](Value first, mlir::ValueRange) {
     Frame frame(v_);
     v_.enterScope();
-    Value count = l.min(group, l.sub(total, first)), length;
+    Value count = l.min(group, l.sub(total, first));
     struct Piece {
       Value start, shift;
     };
     llvm::SmallVector<Piece> pieces;
     for (auto& tensor : packed.tensors) {
       const View& view = tensor.source.view;
-      length = v_.extents(tensor.tile)[1];
+      Value length = v_.extents(tensor.tile)[1];
       View plain = view;
       plain.strides[1] = l.constant(1);
       plain.strides[0] = length;
       Value row = tensor.source.offsets.empty() ? first : l.add(tensor.source.offsets[0], first);
       Value start = l.offset(plain, {row, l.constant(0)});
-      Value shift = shiftOf(l, start, kAccess / vxt::scalarBytes(view.elementType));
+      // A group starts where it does in memory, so that whole accesses of one are whole accesses of the other.
+      const int64_t lanes = kAccess / vxt::scalarBytes(view.elementType);
+      Value shift = l.b.create<arith::AndIOp>(l.loc, start, l.constant(lanes - 1));
       pieces.push_back({start, shift});
       Place shared;
       shared.view.elementType = view.elementType;
