@@ -206,9 +206,11 @@ class Parser:
         self.fail("term", start)
 
     def number(self):
-        value = self.digits()
+        start, value = self.at, self.digits()
         if self.peek() != "n":
             return num(value)
+        if value > 1 << 20:
+            self.fail("a natural of at most 1048576", start)
         self.at += 1
         tail = ctr("ZER")
         if self.peek() == "+":
