@@ -3,12 +3,11 @@
 #include "base/file.h"
 #include "chip/chip.h"
 #include "diag/diagnostic.h"
-#include "lang/flow/front.h"
+#include "lang/flow/testing/error_files.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -19,80 +18,9 @@
 namespace vortex {
 namespace {
 
-constexpr const char* kFolder = "tests/errors";
+constexpr const char* kFolder = lang::flow::testing::kErrorFiles;
 
-struct Expectation {
-  std::string id;  // "-": a secondary label
-  uint32_t line = 0;
-  uint32_t column = 0;  // 0: any
-  std::optional<std::string> text;
-
-  std::string describe() const {
-    std::string out = std::to_string(line) + ":" + (column ? std::to_string(column) : "*") + " " + id;
-    return text ? out + " \"" + *text + "\"" : out;
-  }
-};
-
-/// `E0110:14 "text" E0115 -:3 "x"` after a `//~`.
-void parseExpectations(std::string_view rest, uint32_t line, std::vector<Expectation>& out) {
-  size_t at = 0;
-  const auto skipBlanks = [&] { at = std::min(rest.find_first_not_of(" \t", at), rest.size()); };
-  for (skipBlanks(); at < rest.size(); skipBlanks()) {
-    Expectation expectation{.id = {}, .line = line, .column = 0, .text = {}};
-    while (at < rest.size() && rest[at] != ' ' && rest[at] != ':' && rest[at] != '"')
-      expectation.id += rest[at++];
-    if (at < rest.size() && rest[at] == ':')
-      for (++at; at < rest.size() && rest[at] >= '0' && rest[at] <= '9'; ++at)
-        expectation.column = expectation.column * 10 + static_cast<uint32_t>(rest[at] - '0');
-    skipBlanks();
-    if (at < rest.size() && rest[at] == '"') {
-      const size_t end = std::min(rest.find('"', at + 1), rest.size());
-      expectation.text = std::string(rest.substr(at + 1, end - at - 1));
-      at = std::min(end + 1, rest.size());
-    }
-    out.push_back(expectation);
-  }
-}
-
-std::vector<Expectation> readExpectations(const source::SourceFile& file) {
-  std::vector<Expectation> expectations;
-  for (uint32_t line = 1; line <= file.lineCount(); ++line) {
-    const std::string_view text = file.lineText(line);
-    size_t at = text.find("//~");
-    if (at == std::string_view::npos)
-      continue;
-    uint32_t target = line;
-    for (at += 3; at < text.size() && (text[at] == '^' || text[at] == 'v'); ++at)
-      target += text[at] == '^' ? -1 : 1;
-    parseExpectations(text.substr(at), target, expectations);
-  }
-  return expectations;
-}
-
-bool matches(const Expectation& expectation, const diag::Label& label, const std::string& message,
-             const source::SourceManager& sources) {
-  const source::LineColumn at = sources.lineColumn(label.range);
-  return at.line == expectation.line && (expectation.column == 0 || at.column == expectation.column) &&
-         (!expectation.text || *expectation.text == (label.message.empty() ? message : label.message));
-}
-
-bool isMet(const Expectation& expectation, const diag::Diagnostic& diagnostic, const source::SourceManager& sources) {
-  const bool wantsPrimary = expectation.id != "-";
-  if (wantsPrimary && diagnostic.id != expectation.id)
-    return false;
-  return std::any_of(diagnostic.labels.begin(), diagnostic.labels.end(), [&](const diag::Label& label) {
-    return label.primary == wantsPrimary && matches(expectation, label, diagnostic.message, sources);
-  });
-}
-
-std::vector<std::filesystem::path> files() {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
-    if (entry.path().extension() == ".vx")
-      paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
+std::vector<std::filesystem::path> files() { return lang::flow::testing::errorFiles(); }
 
 /// What the driver makes of the `//! check …` of a first line; nothing for another command, which needs the driver.
 struct Arguments {
@@ -147,52 +75,10 @@ struct Checked {
   }
 };
 
-void expectStated(const Checked& checked, const diag::Diagnostic& found, const std::vector<Expectation>& expectations) {
-  for (const diag::Label& label : found.labels) {
-    if (!(label.range.file == checked.file))
-      continue;
-    EXPECT_TRUE(std::any_of(expectations.begin(), expectations.end(),
-                            [&](const Expectation& each) {
-                              return each.column != 0 && (each.id == "-" ? !label.primary : each.id == found.id) &&
-                                     matches(each, label, found.message, checked.sources);
-                            }))
-        << "not stated, or without its column: " << (label.primary ? found.id : "-") << ":"
-        << checked.sources.lineColumn(label.range).column << " \"" << label.message << "\"\n"
-        << diag::renderText(found, checked.sources);
-  }
-}
-
-void compare(const std::filesystem::path& path) {
-  SCOPED_TRACE(path.string());
-  Checked checked;
-  const auto file = checked.sources.addFile(path.string());
-  ASSERT_TRUE(file.ok());
-  checked.file = file.value();
-  const source::SourceFile& source = checked.sources.file(checked.file);
-  const std::string id = path.stem().string().substr(0, 5);
-  const std::optional<Arguments> arguments = argumentsOf(source.text());
-  if (!arguments)
-    return;
-  checked.run(*arguments);
-  const std::span<const diag::Diagnostic> all = checked.sink.all();
-  const std::vector<Expectation> expectations = readExpectations(source);
-  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const auto& found) { return found.id == id; }))
-      << "is not reported as " << id << "\n"
-      << checked.output();
-  EXPECT_FALSE(expectations.empty()) << "states no expectation";
-  for (const Expectation& expectation : expectations)
-    EXPECT_TRUE(std::any_of(all.begin(), all.end(),
-                            [&](const auto& found) { return isMet(expectation, found, checked.sources); }))
-        << "lacks " << expectation.describe() << "\n"
-        << checked.output();
-  for (const diag::Diagnostic& found : all)
-    if (found.severity == diag::Severity::Error || found.id == id)
-      expectStated(checked, found, expectations);
-}
-
 TEST(ErrorFiles, ReportWhatTheyState) {
   for (const std::filesystem::path& path : files())
-    compare(path);
+    if (const auto arguments = argumentsOf(base::readFile(path.string()).value()))
+      EXPECT_EQ(lang::flow::testing::complaintsAbout(path, arguments->analyze, arguments->checks), "");
 }
 
 /// Ids and lines: fixes move columns, but no file of this folder has one that moves lines.
