@@ -151,6 +151,21 @@ def test_sources_of_every_stage(program, device):
         program.scale.source("x")
 
 
+@pytest.mark.parametrize("name", ["tpu", "cuda:99", "cpu:1"])
+def test_compile_refuses_devices_that_are_not_there(name, monkeypatch):
+    with pytest.raises(vortex.Error, match=f"there is no device '{name}'"):
+        vortex.compile(source=SCALE, device=name)
+    monkeypatch.setenv("VORTEX_DEVICE", name)
+    with pytest.raises(vortex.Error, match=f"there is no device '{name}'"):
+        vortex.compile(source=SCALE)
+    assert vortex.compile(source=SCALE, device="interpreter").device == "interpreter"
+
+
+def test_compile_refuses_what_is_no_name_of_a_device():
+    with pytest.raises(TypeError, match="a device is named by a string, not a int"):
+        vortex.compile(source=SCALE, device=1)
+
+
 def test_explicit_launch_sizes(device, random):
     program = vortex.compile(source="kernel ids(out: &mut Tensor<i32, [N]>) {\n    let i = block.id.x * block.dim.x + thread.local_id\n    out[i] = thread.local_id as i32\n}\n",
                              device=device)

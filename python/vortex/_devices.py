@@ -20,13 +20,17 @@ DTYPES = (*_NUMPY, *_ML)
 _SCALARS = {*DTYPES, "usize"}
 
 
-@functools.lru_cache(maxsize=None)
 def device(name: str = "") -> Device:
     """The device of that name ("cpu", "cuda:0"); without one $VORTEX_DEVICE, else the CPU, where the interpreter's arrays are, too. An Error lists the
     names there are."""
     if not isinstance(name, str):
         raise TypeError(f"a device is named by a string, not a {type(name).__name__}")
-    return _vortex.open_device(name or os.environ.get("VORTEX_DEVICE", "cpu").replace("interpreter", "cpu"))
+    return _opened(name or os.environ.get("VORTEX_DEVICE", "cpu").replace("interpreter", "cpu"))
+
+
+@functools.lru_cache(maxsize=None)
+def _opened(name: str) -> Device:
+    return _vortex.open_device(name)
 
 
 def devices() -> list[str]:

@@ -344,6 +344,8 @@ def compile(path=None, *, source: str | None = None, name: str = "<source>", dev
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
             raise ValueError(f"dims: {dim} is a size, not {value!r}")
     is_interpreted = check or not device and os.environ.get("VORTEX_DEVICE") == "interpreter"
+    if not is_interpreted and device != "interpreter":
+        _devices.device(device)  # a device that is not there is told here, not by the first call
     return Program(name, source, "interpreter" if is_interpreted else device, dims or {}, check)
 
 

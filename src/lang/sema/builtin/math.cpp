@@ -3,8 +3,10 @@
 #include "lang/sema/builtin/call.h"
 #include "lang/sema/builtin/tensor.h"
 #include "lang/sema/check/exprs/convert.h"
+#include "lang/sema/check/exprs/literals.h"
 #include "lang/sema/check/exprs/operators.h"
 #include "lang/sema/check/make.h"
+#include "lang/sema/check/session.h"
 #include "lang/sema/check/traits/bounds.h"
 #include "lang/sema/check/traits/traits.h"
 #include "lang/sema/check/types/resolve_type.h"
@@ -206,11 +208,25 @@ Expr* checkMinMax(BuiltinCall& call) {
   if (!call.has(1))
     return checkReduction(call);
   if (call.has(2) || call.has(3)) {
-    error(call.body, "E0308", call.range(), base::concat("`", call.row.name, "` of two values takes no `dim`"));
+    error(call.body, "E0308", call.range(),
+          base::concat("`", call.row.name, "` compares with a value, or reduces along `dim = …`"));
     return call.failed();
   }
   std::vector<Expr*> args;
-  if (!uniformArgs(call, 2, call.expected, args) || !unifyAll(call, args))
+  if (!uniformArgs(call, 2, call.expected, args))
+    return call.failed();
+  // Dimensions are constants: such a number could be one, as it is in `x.sum(0)`.
+  const syn::Arg& other = call.call->args.back();
+  const bool isConstant = call.isUntyped(1) ? !isUntypedFloat(call.body, other.value) : args[1]->kind == ExprKind::Int;
+  if (call.receiver && args[0]->type->isTensor() && isConstant && !other.name.isPresent()) {
+    const auto name = call.row.name, number = call.body.session.sources.text(other.value->range);
+    error(call.body, "E0309", other.value->range,
+          base::concat("is `", number, "` a dimension, or a number that each element is compared with?"))
+        .help(base::concat("along a dimension: `.", name, "(dim = ", number, ")`; element by element: `", name, "(…, ",
+                           number, ")`"));
+    return call.failed();
+  }
+  if (!unifyAll(call, args))
     return call.failed();
   if (elementOf(args[0])->scalar == Scalar::Bool)
     return call.wrongArg(args[0], "numbers");
