@@ -75,7 +75,7 @@ class Memory:
 
     def matrix(self, trace, offset, stride, is_written: bool, steps: list, many: tuple) -> str:
         """The memory as rows of `stride` elements from `offset` on; all numbers must follow from the launch's arguments."""
-        key = tuple(value.id if isinstance(value, Value) else value for value in (offset, unwrap(stride)))
+        key = tuple(f"%{value.id}" if isinstance(value, Value) else value for value in (offset, unwrap(stride)))
         if key not in self._views:
             parts = [self._known(trace, stride, "the stride"), 0 if offset is None else self._known(trace, offset, "the offset of the pointer")]
             self._views[key] = self._add(trace, Slot(self.argument, f"ptr {self._unique(trace)} {self.dtype}", 2, *parts))

@@ -135,3 +135,21 @@ def test_an_array_that_is_written_has_one_layout(flat, stride, ways, buffers, mo
     assert not out.any()
     in_two_ways[(1,)](*given, 64, FLAT=False, STRIDE=4, BLOCK=64)
     np.testing.assert_array_equal(given[1].numpy()[:16] if buffers else out[:16], np.arange(16) + 1)
+
+
+def test_a_number_and_an_argument_are_two_offsets_and_strides(where):
+    """Whatever the trace calls the argument: %0 is not 0."""
+    @metile.kernel
+    def moved(X, Out, END, STRIDE: metile.constexpr, SECOND: metile.constexpr):
+        tile = metile.tile_load(X, 0, 0, STRIDE, (2, 4))
+        metile.tile_store(Out, 0, 0, 4, tile, (2, 4))
+        metile.tile_store(Out, 2, 0, 4, metile.tile_load(X + END, 0, 0, STRIDE, (2, 4)), (2, 4))
+        metile.tile_store(Out, 4, 0, 4, metile.tile_load(X, 0, 0, SECOND * END, (2, 4)), (2, 4))
+
+    x = np.arange(1, 65, dtype=np.float32)
+    for end in (4, 8):
+        for stride in range(4, 20):
+            out = np.zeros((6, 4), np.float32)
+            moved[(1,)](x, out, end, STRIDE=stride, SECOND=2)
+            rows = [first + np.arange(4) + 1 for first in (0, stride, end, end + stride, 0, 2 * end)]
+            np.testing.assert_array_equal(out, rows)
