@@ -97,7 +97,7 @@ void Machine::startBlock(std::array<int64_t, 3> block, unsigned threads) {
   block_ = block;
   sharedBytes_ = static_cast<size_t>(kernel_.getSharedBytes());
   if (kernel_->hasAttr(Lowering::kSharedTail))
-    sharedBytes_ = kMostShared;
+    sharedBytes_ = launch_.sharedTail ? sharedBytes_ + static_cast<size_t>(*launch_.sharedTail) : kMostShared;
   shared_.assign(sharedBytes_ + 1024, static_cast<char>(0xA5));
   sharedBase_ = reinterpret_cast<char*>(llvm::alignTo(reinterpret_cast<uintptr_t>(shared_.data()), 1024));
   units_.reset(threads);

@@ -6,6 +6,7 @@
 #include "size/expr.h"
 
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct Launch {
   unsigned seed = 1;
   unsigned together = 1;  ///< blocks that run at the same time; 1: one after the other, in order
   Timing timing = Timing::Random;
+  std::optional<int64_t> sharedTail{};  ///< bytes of shared memory that the launch asks for; null: what an sm_90 has
   std::function<int64_t(const size::Node&)> argument{};  ///< what tensor maps are made of
 };
 

@@ -72,11 +72,8 @@ Value Nest::arePacked(const Packed& packed) {
   for (const auto& tensor : packed.tensors) {
     const View& view = tensor.source.view;
     const Values extents = v_.extents(tensor.tile);
-    for (auto [x, y] :
-         {std::pair(view.strides[1], l.constant(1)), {view.strides[0], extents[1]}, {view.extents[1], extents[1]}})
+    for (auto [x, y] : {std::pair(view.strides[1], l.constant(1)), {view.strides[0], extents[1]}})
       all = l.both(all, isEqual(l, x, y));
-    if (!tensor.source.offsets.empty())
-      all = l.both(all, isEqual(l, tensor.source.offsets[1], l.constant(0)));
     if (tensor.source.guarded)
       facts.inside(tensor.source, extents);
     if (view.alignment < kAccess)
@@ -138,8 +135,9 @@ Values Nest::emitPacked(Packed& packed, unsigned positions) {
       View plain = view;
       plain.strides[1] = l.constant(1);
       plain.strides[0] = length;
-      Value row = tensor.source.offsets.empty() ? first : l.add(tensor.source.offsets[0], first);
-      Value start = l.offset(plain, {row, l.constant(0)});
+      const Values& from = tensor.source.offsets;
+      Value start =
+          l.offset(plain, from.empty() ? Values{first, l.constant(0)} : Values{l.add(from[0], first), from[1]});
       // A group starts where it does in memory, so that whole accesses of one are whole accesses of the other.
       const int64_t lanes = kAccess / vxt::scalarBytes(view.elementType);
       Value shift = l.b.create<arith::AndIOp>(l.loc, start, l.constant(lanes - 1));
@@ -174,10 +172,10 @@ Values Nest::emitPacked(Packed& packed, unsigned positions) {
     roots_ = outside;
     l.hazards().barrier();
     move(false);
-    l.hazards().barrier();  // the next group takes the places
     v_.leaveScope();
     return Values{};
   });
+  l.hazards().barrier();  // others take the places
   return {};
 }
 

@@ -122,7 +122,8 @@ TEST(Rows, ThatAreShortComeInGroups) {
   %r = arith.divf %e, %sumb : tensor<?x?xf32>
 )";
   const std::initializer_list<Sizes> sizes = {{300, 1, 1, 1}, {1400, 3, 1, 1}, {141, 61, 1, 1}, {47, 99, 1, 1},
-                                              {3, 127, 1, 1}, {1, 5, 1, 1},    {9, 511, 1, 1},  {5, 1023, 1, 1}};
+                                              {3, 127, 1, 1}, {1, 5, 1, 1},    {9, 511, 1, 1},  {5, 1023, 1, 1},
+                                              {1, 1, 1, 1},   {1, 2, 1, 1},    {150, 64, 1, 1}, {20, 512, 1, 1}};
   for (const Layout& layout : {Layout{}, Layout{1, 0}, Layout{4, 0}, Layout{0, 2}, Layout{0, 0, true}})
     runSizes(rowProgram({"m", "n"}, softmax), sizes, layout);
   for (const Layout& layout : {Layout{}, Layout{3, 0}, Layout{8, 1}})
@@ -137,6 +138,51 @@ TEST(Rows, ThatAreShortComeInGroups) {
   for (const Layout& layout : {Layout{}, Layout{1, 0}})
     runSizes(rowProgram({"m"}, "  %r = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>\n"), sizes,
              layout);
+}
+
+/// Rows and columns of x that do not exist, and what lies behind them does: x is a part of something larger.
+TEST(Rows, ThatAreShortAndMissingAreZero) {
+  const std::string view = "!vx.view<?x?xf32, global>";
+  passes::testing::RandomProgram program;
+  program.tensors = {{"x", {"p", "b"}, true, false, "f32"},
+                     {"y", {"m", "n"}, true, false, "f32"},
+                     {"o", {"m"}, true, true, "f32"}};
+  program.body = "  %c0 = arith.constant 0 : index\n  %m = vx.dim %y, 0 : " + view + "\n  %n = vx.dim %y, 1 : " + view +
+                 "\n  %t = vx.tile_load %x[%c0, %c0] sizes(%m, %n) : " + view + " -> tensor<?x?xf32>\n" + R"(
+  %r = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  vx.tile_store %r, %o[%c0] inbounds : tensor<?xf32>, !vx.view<?xf32, global>
+)";
+  runSizes(program, {{70, 61, 70, 61}, {70, 61, 41, 61}, {200, 30, 1, 30}});
+  for (int64_t columns : {1, 20, 58})
+    runSizes(program, {{70, 61, 70, columns}, {70, 61, 69, columns}}, {.shift = 0, .pad = 61 - columns});
+}
+
+/// Two after the other, which take the same shared memory.
+TEST(Rows, ThatAreShortComeTwice) {
+  const std::string view = "!vx.view<?x?xbf16, global>", tile = "tensor<?x?xbf16>";
+  passes::testing::RandomProgram program;
+  program.tensors = {{"x", {"m", "n"}, true, false, "bf16"},
+                     {"y", {"p", "b"}, true, false, "bf16"},
+                     {"o", {"m", "n"}, true, true, "bf16"},
+                     {"u", {"p", "b"}, true, true, "bf16"}};
+  program.body = "  %c0 = arith.constant 0 : index\n";
+  for (const auto& [from, to] : {std::pair("x", "o"), {"y", "u"}})
+    for (const std::string name : {from})
+      program.body += "  %m" + name + " = vx.dim %" + name + ", 0 : " + view + "\n  %n" + name + " = vx.dim %" + name +
+                      ", 1 : " + view + "\n  %t" + name + " = vx.tile_load %" + name + "[%c0, %c0] sizes(%m" + name +
+                      ", %n" + name + ") inbounds : " + view + " -> " + tile + "\n  %s" + name +
+                      " = vx.reduce maxf %t" + name + " dims [1] : " + tile + " -> tensor<?xbf16>\n  %b" + name +
+                      " = vx.broadcast %s" + name + " dims [0] sizes(%m" + name + ", %n" + name +
+                      ") : tensor<?xbf16> -> " + tile + "\n  %r" + name + " = arith.subf %t" + name + ", %b" + name +
+                      " : " + tile + "\n  vx.tile_store %r" + name + ", %" + to + "[%c0, %c0] inbounds : " + tile + ", " +
+                      view + "\n";
+  runSizes(program, {{40, 61, 50, 100}, {3, 5, 200, 7}, {1, 61, 1, 127}}, {}, {.absolute = 0.04, .relative = 0.01});
+}
+
+/// Blocks of sums work on several groups as soon as there are blocks enough.
+TEST(Rows, ThatAreShortComeInManyGroups) {
+  runSizes(rowProgram({"m"}, "  %r = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>\n"),
+           {{36001, 63, 1, 1}});
 }
 
 TEST(Rows, ThatStartAnywhereMeetOneRow) {

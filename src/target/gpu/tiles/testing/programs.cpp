@@ -196,6 +196,8 @@ public:
     ir::vxt::KernelOp kernel = *std::next(kernels.begin(), std::distance(phases.begin(), llvm::find(phases, phase)));
     for (auto [axis, size] : llvm::enumerate(phase.getGrid()->getAsRange<ir::SizeAttr>()))
       launch_.grid[axis] = valueOf(size);
+    auto tail = kernel->getAttrOfType<ir::SizeAttr>(Lowering::kSharedTail);
+    launch_.sharedTail = tail ? std::optional(valueOf(tail)) : std::nullopt;
     std::string error = gpu::testing::run(kernel, launch_);
     if (!error.empty()) {
       lowered_.vx->dump();
