@@ -144,9 +144,8 @@ TEST(Rows, ThatAreShortComeInGroups) {
 TEST(Rows, ThatAreShortAndMissingAreZero) {
   const std::string view = "!vx.view<?x?xf32, global>";
   passes::testing::RandomProgram program;
-  program.tensors = {{"x", {"p", "b"}, true, false, "f32"},
-                     {"y", {"m", "n"}, true, false, "f32"},
-                     {"o", {"m"}, true, true, "f32"}};
+  program.tensors = {
+      {"x", {"p", "b"}, true, false, "f32"}, {"y", {"m", "n"}, true, false, "f32"}, {"o", {"m"}, true, true, "f32"}};
   program.body = "  %c0 = arith.constant 0 : index\n  %m = vx.dim %y, 0 : " + view + "\n  %n = vx.dim %y, 1 : " + view +
                  "\n  %t = vx.tile_load %x[%c0, %c0] sizes(%m, %n) : " + view + " -> tensor<?x?xf32>\n" + R"(
   %r = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>
@@ -174,8 +173,8 @@ TEST(Rows, ThatAreShortComeTwice) {
                       " = vx.reduce maxf %t" + name + " dims [1] : " + tile + " -> tensor<?xbf16>\n  %b" + name +
                       " = vx.broadcast %s" + name + " dims [0] sizes(%m" + name + ", %n" + name +
                       ") : tensor<?xbf16> -> " + tile + "\n  %r" + name + " = arith.subf %t" + name + ", %b" + name +
-                      " : " + tile + "\n  vx.tile_store %r" + name + ", %" + to + "[%c0, %c0] inbounds : " + tile + ", " +
-                      view + "\n";
+                      " : " + tile + "\n  vx.tile_store %r" + name + ", %" + to + "[%c0, %c0] inbounds : " + tile +
+                      ", " + view + "\n";
   runSizes(program, {{40, 61, 50, 100}, {3, 5, 200, 7}, {1, 61, 1, 127}}, {}, {.absolute = 0.04, .relative = 0.01});
 }
 
