@@ -202,6 +202,8 @@ std::optional<int64_t> Chunks::mostElements(const Cluster& cluster) {
     return std::nullopt;
   AxisSet squares = clusters_.flattened(cluster) ? AxisSet() : squareAxes(cluster);
   int64_t most = std::max(mostPerBlock(cluster), schedule_.smallElementsPerBlock);
+  if (keepsRows(cluster))
+    most = std::max(most, schedule_.keptElementsPerBlock);
   if (squares.size() > 1) {
     most = 1;
     for (size_t i = 0; i < squares.size(); ++i)
