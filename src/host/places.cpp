@@ -27,6 +27,23 @@ static Reference toElement(std::shared_ptr<VecStorage> vec, size_t index) {
   return reference;
 }
 
+/// Of a reference to no packed scalar.
+static Value& referent(const Reference& reference) {
+  return reference.slot        ? *reference.slot
+         : reference.temporary ? *reference.temporary
+                               : reference.vec->values[reference.index];
+}
+
+/// A part of what `whole` leads to, which lives as long.
+static Reference toPart(const Reference& whole, Value* part) {
+  Reference reference = toSlot(part);
+  if (whole.temporary)
+    reference.temporary = std::shared_ptr<Value>(whole.temporary, part);
+  else if (whole.vec)
+    reference.temporary = std::shared_ptr<Value>(whole.vec, part);
+  return reference;
+}
+
 Value* Evaluator::slotOf(const Variable* variable) { return &frame_->slots[variable->index]; }
 
 Reference Evaluator::place(const Expr& expr) {
@@ -39,13 +56,12 @@ Reference Evaluator::place(const Expr& expr) {
     return toTemporary(std::move(value));
   }
   case ExprKind::Field: {
-    Reference base = place(*expr.args[0]);
+    Reference holder = place(*expr.args[0]);
     if (interrupted())
       return {};
-    Value* holder = base.slot ? base.slot : base.temporary ? base.temporary.get() : &base.vec->values[base.index];
-    while (holder->isReference())
-      holder = holder->asReference().slot ? holder->asReference().slot : holder->asReference().temporary.get();
-    return toSlot(&holder->asAggregate().fields[static_cast<size_t>(expr.ints[0])]);
+    while (referent(holder).isReference())
+      holder = Reference(referent(holder).asReference());
+    return toPart(holder, &referent(holder).asAggregate().fields[static_cast<size_t>(expr.ints[0])]);
   }
   case ExprKind::Element: {
     Value base = deref(eval(*expr.args[0]), expr);

@@ -66,7 +66,7 @@ struct Reference {
   Value* slot = nullptr;
   std::shared_ptr<VecStorage> vec;
   size_t index = 0;
-  std::shared_ptr<Value> temporary;  ///< keeps the referent of `&expression` alive
+  std::shared_ptr<Value> temporary;  ///< keeps the referent of `&expression` alive, or what `slot` is a part of
 };
 
 /// Of unsigned 64-bit integers: their bits.

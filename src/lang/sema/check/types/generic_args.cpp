@@ -15,6 +15,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace vortex::lang {
 
@@ -91,6 +92,11 @@ Type structType(BodyState& body, const StructInstance* instance, DimPolicy polic
   if (!enterDefinition(body, instance, item->name, item->name.range))
     return body.types.error();
   Elsewhere there(body, instance->scope, instance->generics, nullptr);
+  std::optional<LocalScope> hidden;  // the launch allocates what a kernel returns: it must know all extents
+  if (policy == DimPolicy::Result && !body.function->isKernel) {
+    hidden.emplace(body);
+    policy = DimPolicy::Field;
+  }
   std::vector<Type> fields;
   bool ok = true;
   for (size_t i = 0; i < item->fields.size() && ok; ++i) {

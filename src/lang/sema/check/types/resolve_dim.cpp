@@ -134,9 +134,9 @@ static std::optional<DimExpr> resolveDim(BodyState& body, const syn::Expr* expr,
       return DimExpr::constant(static_cast<int64_t>(value->intValue));
   }
   // Anything else that is an integer value, such as `s.PAGE_SIZE` or `x.shape[0]`.
-  if (policy == DimPolicy::Parameter || policy == DimPolicy::Result) {
+  if (policy == DimPolicy::Parameter || policy == DimPolicy::Result || policy == DimPolicy::Field) {
     error(body, "E0332", expr->range,
-          base::concat("this cannot stand in a ", policy == DimPolicy::Result ? "result" : "parameter", "'s shape"))
+          base::concat("this cannot stand in a ", policy == DimPolicy::Parameter ? "parameter" : "result", "'s shape"))
         .help("use dimension names, constants and + - * / %");
     return std::nullopt;
   }
@@ -189,7 +189,7 @@ std::optional<DimExpr> dimNamed(BodyState& body, const syn::Name& name, DimPolic
         own && own->kind == GenericValue::Kind::Const && own->isBound())
       return DimExpr::constant(static_cast<int64_t>(own->value));
   const bool isUpper = std::isupper(static_cast<unsigned char>(name.text.empty() ? 'a' : name.text[0])) != 0;
-  if (policy == DimPolicy::Fresh || name.text == "_") {
+  if (policy == DimPolicy::Fresh || policy == DimPolicy::Field || name.text == "_") {
     const DimExpr fresh = DimExpr::opaque(body.session.newOpaque());
     if (name.text != "_")
       body.locals.push_back({name.text, nullptr, fresh, name.range});
@@ -208,7 +208,9 @@ std::optional<DimExpr> dimNamed(BodyState& body, const syn::Name& name, DimPolic
   if ((policy == DimPolicy::Known || policy == DimPolicy::Result || !isUpper) && !binding.param) {
     auto builder = error(body, "E0326", name.range, base::concat("the extent `", name.text, "` is not known here"));
     if (isUpper)
-      builder.help("a dimension variable is bound by a parameter's shape or by the type of a `let`");
+      builder.help(policy == DimPolicy::Result && !body.function->isKernel
+                       ? "a parameter's shape binds it; for an extent that only the value has write `_`"
+                       : "a dimension variable is bound by a parameter's shape or by the type of a `let`");
     else if (!isUpper)
       builder.help("dimension variables start with an upper-case letter");
     return std::nullopt;

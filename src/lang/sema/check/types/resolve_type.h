@@ -12,6 +12,7 @@ enum class DimPolicy : uint8_t {
   Result,     ///< an error; scalar parameters may be named
   Known,      ///< an error
   Fresh,      ///< an extent of its own (fields of a struct value)
+  Field,      ///< of a struct that a function returns: the parameters' by this name, else an extent of its own
 };
 
 Type resolveType(BodyState& body, const syn::Type* type, DimPolicy policy);
