@@ -14,12 +14,13 @@ KINDS = ["num", "list", "fun", "any"]
 
 
 class Generator:
-    """styles: `unscoped` pairs exclude what asks whether a term is stuck (equality, strict application), since such an answer may change
-    when the variable is bound later; `collapse` excludes connectives whose left side may be a variable."""
+    """styles: in `collapse`, whose order decides what is stuck, `unscoped` pairs exclude what asks for that (equality, strict application), and
+    connectives have no left side that may be a variable."""
 
     def __init__(self, seed, collapse=False):
         self.rng, self.size, self.names = random.Random(seed), 0, 0
         self.scope, self.free, self.collapse, self.unscoped = [], 0, collapse, self.rng.random() < 0.25
+        self.asks = not (collapse and self.unscoped)
 
     def program(self):
         return LIBRARY + f"@main = {self.main()}\n"
@@ -59,8 +60,8 @@ class Generator:
         if self.size <= 0:
             return self.leaf(kind)
         general = [self.applied, self.duplicated, self.duplicated, self.superposed, self.matched, self.let, self.marked, self.switched]
-        general += [self.pair] if self.unscoped else [self.strict]
-        special = {"num": [self.arithmetic, self.arithmetic, self.called, *([] if self.unscoped else [self.equality, self.connective])],
+        general += [self.pair] * self.unscoped + [self.strict] * self.asks
+        special = {"num": [self.arithmetic, self.arithmetic, self.called, *([self.equality, self.connective] if self.asks else [])],
                    "list": [self.list], "fun": [self.function, self.function, self.cases], "any": [self.constructor, self.other_kind]}[kind]
         return self.rng.choice(general if self.rng.random() < 0.5 else special)(kind)
 
@@ -162,7 +163,7 @@ class Generator:
         self.free += 1
         made = self.rng.choice([lambda: f"(λ{name}.{self.within([(name, 'num')], 'num')})",
                                 lambda: f"(λ{name}&{self.label()}.{self.within([(name + '₀', 'num'), (name + '₁', 'num')], 'num')})",
-                                lambda: f"λ{{λ{name}.{self.within([(name, 'num')], 'num')}}}" if not self.unscoped else "λ{}"])()
+                                lambda: f"λ{{λ{name}.{self.within([(name, 'num')], 'num')}}}" if self.asks else "λ{}"])()
         self.free -= 1
         return made
 

@@ -1,14 +1,17 @@
 """The Python evaluator gives what the programs expect, and every interaction fires where the table of rows says."""
 import itertools
+import random
 import re
 
 import generator
 import hvm_cases
 import pytest
 import rows
+import searches
 import wrong_sources
 
 import evaluator
+from evaluator.reduce import Machine
 
 SLOW = "large_"  # too much work for the Python evaluator; expected by reasoning
 
@@ -104,3 +107,33 @@ def test_collapse_prints_what_each_choice_of_sides_computes(tmp_path):
             assert made[0] == set().union(*made[1:]), f"seed {seed}"
             compared += 1
     assert compared > hvm_cases.TERMS // 12
+
+
+def test_the_order_of_positions_changes_nothing(tmp_path, monkeypatch):
+    """Also where variables leave their functions: by copies of functions whose labels occur inside, and by unscoped pairs."""
+    path, compared, postponed = tmp_path / "order.hvm4", 0, 0
+    is_open = Machine.is_open
+
+    def counted(machine, term):
+        nonlocal postponed
+        found = is_open(machine, term)
+        postponed += found
+        return found
+
+    monkeypatch.setattr(Machine, "is_open", counted)
+    for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 2):
+        for made in (searches.Search(seed), generator.Generator(seed)):
+            path.write_text(made.program(), encoding="utf-8")
+            results, chance = [], random.Random(seed)
+            for pick in (Machine.pick, chance.randrange, chance.randrange):
+                with monkeypatch.context() as patch:
+                    patch.setattr(Machine, "pick", staticmethod(pick))
+                    try:
+                        result = evaluator.run(path, fuel=2000)
+                    except evaluator.OutOfFuel:
+                        break
+                results.append((result.lines, result.interactions, result.error))
+            if results and not results[0][2]:
+                assert len(results) == 3 and results[1:] == results[:1] * 2, f"seed {seed}"
+                compared += 1
+    assert compared > hvm_cases.TERMS // 2 and postponed

@@ -4,6 +4,7 @@
 namespace vortex::hvm {
 
 Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print) {
+  first().takeStuckAsFinal(true);  // the order is part of the result
   queue_[0].push_back(makeTerm(Ref, definition));
   size_t key = 0;
   for (uint64_t printed = 0; printed < limit;) {

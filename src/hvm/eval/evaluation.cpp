@@ -35,7 +35,7 @@ Result<void> Evaluation::begin() {
   }
   heap_->setWantsEverybody(options_.collectsAtEverySafePoint);
   running_ = 1, parked_ = waiting_ = leaving_ = 0;
-  stopped_ = hasForked_ = isShared_ = false;
+  stopped_ = hasForked_ = isShared_ = hasOpenVariables_ = false;
   error_.clear();
   return {};
 }
@@ -77,13 +77,7 @@ Result<Term> Evaluation::normalizeRoot(uint32_t definition) {
   Worker& worker = *workers_[0];
   Loc root = first().allocate(1);
   heap_->words()[root] = makeTerm(Ref, definition);
-  auto pass = [&] {
-    if (workers_.size() > 1)
-      return drainTogether(root);
-    worker.positions.push_back(root);
-    return drainAlone(worker, 0);
-  };
-  if (!normalizePasses(worker, root, pass))
+  if (!normalizeCell(worker, root))
     return failure();
   if (isOutOfFuel(interactions()))
     return failure();
@@ -115,35 +109,56 @@ bool Evaluation::normalize(Machine& machine, Term& value, bool mayOffload) {
   }
   Loc root = machine.allocate(1);
   heap_->words()[root] = value;
-  size_t floor = worker.positions.size();
-  bool ok = normalizePasses(worker, root, [&] {
-    worker.positions.push_back(root);
-    return drainAlone(worker, floor);
-  });
+  bool ok = normalizeCell(worker, root);
   value = heap_->words()[root];
   --worker.nested;
   return ok;
 }
 
-/// A variable of an unscoped pair may be bound after its place was visited: passes are repeated until one changes nothing.
-bool Evaluation::normalizePasses(Worker& worker, Loc root, const std::function<bool()>& pass) {
+/// The result and its count must not depend on the order of positions. So what waits for an open variable is left as it is until everything else is
+/// normal; only then is it final.
+bool Evaluation::normalizeCell(Worker& worker, Loc root) {
   worker.roots.push_back(root);
-  uint64_t before;
-  bool hasUnscoped;
-  do {
-    before = worker.nested ? worker.machine->interactions() : interactions();
-    if (!pass())
+  const size_t floor = worker.positions.size(), postponedFloor = worker.postponed.size();
+  bool ok = true;
+  if (worker.nested == 0 && workers_.size() > 1) {
+    ok = drainTogether(root);
+  } else {
+    worker.positions.push_back(root);
+    ok = drainAlone(worker, floor);
+  }
+  ok = ok && normalizePostponed(worker, root, postponedFloor);
+  if (ok && worker.nested)
+    thawStuckCells(worker);
+  if (ok)
+    worker.roots.pop_back();
+  return ok;
+}
+
+/// On one thread. Afterwards nothing waits from `floor` on.
+bool Evaluation::normalizePostponed(Worker& worker, Loc root, size_t floor) {
+  Machine& machine = *worker.machine;
+  const size_t positions = worker.positions.size();
+  for (uint64_t before = ~uint64_t(0); worker.postponed.size() > floor && before != machine.interactions();) {
+    before = machine.interactions();
+    worker.positions.insert(worker.positions.end(), worker.postponed.rbegin(),
+                            worker.postponed.rend() - static_cast<ptrdiff_t>(floor));
+    worker.postponed.resize(floor);
+    if (!drainAlone(worker, positions))
       return false;
-    hasUnscoped = worker.machine->hasUnscoped();
-    for (const auto& one : workers_)
-      hasUnscoped |= worker.nested == 0 && one->machine->hasUnscoped();
-    if (worker.nested)
-      thawStuckCells(worker);
-    for (const auto& one : workers_)
-      if (worker.nested == 0 && hasUnscoped)
-        thawStuckCells(*one);
-  } while (hasUnscoped && before != (worker.nested ? worker.machine->interactions() : interactions()));
-  worker.roots.pop_back();
+  }
+  if (worker.postponed.size() == floor)
+    return true;
+  worker.postponed.resize(floor);
+  const bool took = machine.takeStuckAsFinal(true);
+  for (uint64_t before = ~uint64_t(0); before != machine.interactions();) {
+    before = machine.interactions();
+    thawStuckCells(worker);
+    worker.positions.push_back(root);
+    if (!drainAlone(worker, positions))
+      return false;
+  }
+  machine.takeStuckAsFinal(took);
   return true;
 }
 
@@ -225,6 +240,12 @@ void Evaluation::visitValue(Worker& worker, Term value, Loc position) {
     if (tagOf(value) == Fun)
       heap[position] = value = worker.machine->expose(value);
     Tag tag = tagOf(value);
+    if (isWaiting(tag) && worker.machine->isOpen(value)) {
+      worker.postponed.push_back(position);
+      return;
+    }
+    if (tag == Lam)
+      heap[position] = value = worker.machine->enterLambda(value);
     Loc at = locOf(value);
     uint32_t fields = 0, reduced = ~0u;  // `reduced`: the field that was reduced already
     switch (tag) {

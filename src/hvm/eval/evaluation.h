@@ -58,6 +58,7 @@ private:
     std::unique_ptr<Machine> machine;
     std::vector<Loc> roots;      // cells
     std::vector<Loc> positions;  // to be normalized; they lie in nodes that a root reaches
+    std::vector<Loc> postponed;  // those among them whose terms wait for open variables
     std::vector<StuckCell> stuckCells;
     unsigned nested = 0;
     Term* current = nullptr;             // while the thread stands at a safe point
@@ -77,7 +78,8 @@ private:
 
   // Strong normal form.
   Result<Term> normalizeRoot(uint32_t definition);
-  bool normalizePasses(Worker& worker, Loc root, const std::function<bool()>& pass);
+  bool normalizeCell(Worker& worker, Loc root);
+  bool normalizePostponed(Worker& worker, Loc root, size_t floor);
   bool drainAlone(Worker& worker, size_t floor);
   bool comesToSafePoint(Worker& worker);
   bool normalizePosition(Worker& worker, Loc position);
@@ -87,6 +89,7 @@ private:
 
   // Threads.
   bool drainTogether(Loc root);
+  void collectPostponed();
   void work(Worker& worker);
   void startThread();
   bool takeWork(Worker& worker, Loc& operand);

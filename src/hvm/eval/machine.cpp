@@ -133,6 +133,26 @@ static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 
 #define DOUBT_STUCK(x)                                                                                                 \
   if (isWaiting(tagOf(x)) && doubts())                                                                                 \
     return Machine::Outcome::Stopped;
+// The term is final if it is stuck; as long as it is not, `kept` is what becomes of it.
+#define FINAL_OR(x, ...)                                                                                               \
+  if (isWaiting(tagOf(x))) {                                                                                           \
+    if (machine.isOpen(x)) {                                                                                           \
+      interactions -= kCounted;                                                                                        \
+      __VA_ARGS__                                                                                                      \
+    }                                                                                                                  \
+    if (doubts())                                                                                                      \
+      return Machine::Outcome::Stopped;                                                                                \
+  }
+#define UNLESS_OPEN(x, ...)                                                                                            \
+  if (isWaiting(tagOf(x)) && machine.isOpen(x)) {                                                                      \
+    __VA_ARGS__                                                                                                        \
+  }
+#define STUCK_PROJECTION                                                                                               \
+  {                                                                                                                    \
+    Term header = *--sp;                                                                                               \
+    __atomic_store_n(&heap[locOf(header)], cur, __ATOMIC_RELEASE);                                                     \
+    VALUE(makeTerm(tagOf(header) == OnDp0 ? Dp0 : Dp1, extOf(header), locOf(header)))                                  \
+  }
 // A stuck node's copy is reduced again: its head is a projection now.
 #define DUP_FIELDS_REDUCE(count, dups)                                                                                 \
   {                                                                                                                    \
@@ -188,6 +208,7 @@ value: {
 #define RULE_DUP(name, counted, tag, ...)                                                                              \
   case key(OnDp0, tag):                                                                                                \
   case key(OnDp1, tag): {                                                                                              \
+    [[maybe_unused]] constexpr uint64_t kCounted = counted;                                                            \
     interactions += counted;                                                                                           \
     __VA_ARGS__                                                                                                        \
   }
@@ -226,6 +247,7 @@ value: {
 #define RULE_DUP_QUOTED(name, counted, ...)
 #define RULE_OTHER(name, counted, frame, ...)                                                                          \
   case frame: {                                                                                                        \
+    [[maybe_unused]] constexpr uint64_t kCounted = counted;                                                            \
     interactions += counted;                                                                                           \
     __VA_ARGS__                                                                                                        \
   }
@@ -248,6 +270,54 @@ Term Machine::expose(Term function, Term variable) {
   Term exposed = reducer.expose(function, variable);
   reducer.save();
   return exposed;
+}
+
+Term Machine::enterLambda(Term lambda) {
+  if (extOf(lambda) & (kErasing | kEntered))
+    return lambda;
+  const Loc body = allocate(1);
+  Term* const cell = heap_.words() + locOf(lambda);
+  heap_.words()[body] = *cell;
+  __atomic_store_n(cell, makeTerm(Var, kEntered, body) | kSub, __ATOMIC_RELEASE);
+  return makeTerm(Lam, extOf(lambda) | kEntered, body);
+}
+
+/// Follows the head of the stuck term to what it waits for.
+bool Machine::waitsForOpen(Term term) const {
+  const Term* heap = heap_.words();
+  Term seen = 0;
+  uint64_t steps = 0;
+  for (;;) {
+    Tag tag = tagOf(term);
+    uint32_t field = 0;
+    if (tag == Var || tag == Dp0 || tag == Dp1) {
+      Term cell = __atomic_load_n(heap + locOf(term), __ATOMIC_ACQUIRE);
+      if (isSub(cell)) {
+        term = cell & ~kSub;
+        continue;
+      }
+      if (tag == Var)
+        return !(extOf(term) & kEntered);
+      if (!isAlone_)
+        return true;  // its value may be another one in a moment: who is alone looks again
+      if (isBusy(cell) || term == seen)
+        return false;  // it waits for itself
+      ++steps;
+      if ((steps & (steps - 1)) == 0)
+        seen = term;
+      term = tagOf(cell) == Stk ? heap[locOf(cell)] : cell;
+      continue;
+    }
+    if (tag == Eql)
+      return true;  // no other comparison is stuck
+    if (tag == App || tag == Op2) {
+      const Tag left = tagOf(heap[locOf(term)]);
+      field = left == Num || left == Fun || left == Mat || left == Swi || left == Use;
+    } else if (tag != And && tag != Or && tag != Dsu && tag != Ddu) {
+      return false;
+    }
+    term = heap[locOf(term) + field];
+  }
 }
 
 std::pair<Term, Term> Machine::split(Term term, uint32_t label) {

@@ -4,6 +4,8 @@
 #include "hvm/eval/heap.h"
 
 #include <array>
+#include <atomic>
+#include <utility>
 
 namespace vortex::hvm {
 
@@ -53,6 +55,13 @@ public:
   virtual bool doubt() = 0;
   /// The operand that this machine offered is no longer what an operator on its stack waits for.
   virtual void detachOperand(Machine& machine, Loc cell) = 0;
+
+  /// A variable was found free whose lambda is not part of the normal form: it may be bound later. That happens where a variable has left its lambda.
+  void noteOpenVariable() { hasOpenVariables_.store(true, std::memory_order_relaxed); }
+  bool hasOpenVariables() const { return hasOpenVariables_.load(std::memory_order_relaxed); }
+
+protected:
+  std::atomic<bool> hasOpenVariables_{false};
 };
 
 class Machine {
@@ -73,6 +82,14 @@ public:
 
   /// The lambda, match or use node that a Fun stands for; a new lambda's variable is `variable`, or unbound if that is 0.
   Term expose(Term function, Term variable = 0);
+  /// The same lambda as part of a normal form.
+  Term enterLambda(Term lambda);
+  /// Does this stuck term wait for a variable that may be bound later? Then nothing may take it for final.
+  bool isOpen(Term term) const { return world_.hasOpenVariables() && !takesStuckAsFinal_ && waitsForOpen(term); }
+  /// From now on it counts as final even so. Returns what held before.
+  bool takeStuckAsFinal(bool takes) { return std::exchange(takesStuckAsFinal_, takes); }
+  /// Others work on the heap meanwhile, or not.
+  void setAlone(bool isAlone) { isAlone_ = isAlone; }
   /// Two terms that stand for `term` under a duplication.
   std::pair<Term, Term> split(Term term, uint32_t label);
   Loc allocate(uint64_t count);
@@ -109,14 +126,12 @@ public:
   void answer() { isAsked_.store(false, std::memory_order_relaxed); }
 
   /// From the next safe point on, other machines work on the same heap at the same time.
-  void beginSharing() { isShared_ = true; }
+  void beginSharing() { isShared_ = true, isAlone_ = false; }
 
   uint32_t id() const { return id_; }
   World& world() const { return world_; }
   Term* heapWords() const { return heap_.words(); }
   const Code& code() const { return code_; }
-  /// Has an unscoped pair been made? Only then can a variable be bound after it was found free.
-  bool hasUnscoped() const { return hasUnscoped_; }
   uint64_t interactions() const { return interactions_; }
   void addInteractions(uint64_t count) { interactions_ += count; }
   bool hasRoomFor(uint64_t words) const { return heap_.highWater() + words <= heap_.limitBytes() / sizeof(Term); }
@@ -131,6 +146,7 @@ private:
   Machine(World& world, Heap& heap, const Code& code, uint32_t id, uint64_t fuel)
       : world_(world), heap_(heap), code_(code), id_(id), fuel_(fuel), env_(code.slotCount + 2) {}
   bool forkAt(Term* header, Loc& cell);
+  bool waitsForOpen(Term term) const;
   void watchStack() { stackEnd_ = stackStep_ == 0 ? stack_ : sp_ + stackStep_; }
 
   World& world_;
@@ -150,7 +166,7 @@ private:
   std::vector<uint64_t> forkedFrames_;  // places on the stack of operators that have given their operand, lowest first
   std::vector<Term> env_;
   uint64_t interactions_ = 0;
-  bool hasUnscoped_ = false;
+  bool takesStuckAsFinal_ = false, isAlone_ = true;
   std::string error_;
   alignas(64) std::atomic<bool> isAsked_{false};  // others write it
 };

@@ -110,6 +110,8 @@ inline constexpr std::array<uint8_t, 128> kNodeWords = [] {
 
 // Lambdas: the low bits of ext are the level of a quoted variable, in collapse mode.
 inline constexpr uint32_t kErasing = 1u << (kExtBits - 1);
+// Lambdas, and their variables: the lambda is part of a normal form, so that nobody will apply it.
+inline constexpr uint32_t kEntered = 1u << (kExtBits - 2);
 // Names made by EQL-LAM have this bit; value tells them apart.
 inline constexpr uint32_t kFreshName = 1u << (kExtBits - 1);
 

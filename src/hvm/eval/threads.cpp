@@ -61,8 +61,22 @@ bool Evaluation::drainTogether(Loc root) {
   for (std::thread& thread : threads)
     thread.join();
   threads_.clear();
-  running_ = 1;
+  running_ = 1, idle_ = parked_ = 0;
+  collectPostponed();
   return !stopped_;
+}
+
+/// From here on the first thread is alone, with what all have left.
+void Evaluation::collectPostponed() {
+  Worker& first = *workers_[0];
+  first.machine->setAlone(true);
+  for (const auto& worker : workers_) {
+    if (worker.get() == &first)
+      continue;
+    first.postponed.insert(first.postponed.end(), worker->postponed.begin(), worker->postponed.end());
+    first.stuckCells.insert(first.stuckCells.end(), worker->stuckCells.begin(), worker->stuckCells.end());
+    worker->postponed.clear(), worker->stuckCells.clear();
+  }
 }
 
 /// Who finds work starts the next thread, so that a small program does not wait for threads that it has no work for.
@@ -279,7 +293,7 @@ void Evaluation::stop(std::string error) {
 uint64_t Evaluation::listBytes() const {
   uint64_t bytes = levels_.capacity() * sizeof(Level);
   for (const auto& worker : workers_)
-    bytes += (worker->positions.capacity() + worker->shared.size()) * sizeof(Loc) +
+    bytes += (worker->positions.capacity() + worker->postponed.capacity() + worker->shared.size()) * sizeof(Loc) +
              worker->stuckCells.capacity() * sizeof(StuckCell);
   for (const std::deque<Term>& entries : queue_)
     bytes += entries.size() * sizeof(Term);

@@ -271,6 +271,11 @@ Result<NormalForm> normalizeInRoom(const Net& net, const EngineOptions& options,
       return failure.takeError();
     if (*failure == 0)
       return engine->result();
+    if (*failure & FailOpen) {
+      NormalForm none;
+      none.isComplete = false;
+      return none;
+    }
     if (*failure & FailHeap)
       sizes.cells = rounded(sizes.cells * 8);
     else if (*failure & FailFrontier)

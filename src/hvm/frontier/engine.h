@@ -24,7 +24,7 @@ struct NormalForm {
   std::vector<Term> heap;  // the normal form in cell 0, as the evaluator's printer takes it
   uint64_t interactions = 0;
   uint64_t words = 0;
-  bool isComplete = true;  // false: terms wait for each other in a circle, or what was stuck could go on
+  bool isComplete = true;  // false: terms wait for each other in a circle, or for a variable that has left its lambda
 };
 
 /// Runs passes until nothing is left to reduce. Errors: no such device; out of memory or fuel; a RUNTIME_ERROR of the program.

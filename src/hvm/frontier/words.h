@@ -19,6 +19,13 @@ enum State : uint32_t { Active = 1, Done = 2 };
 
 enum Note : uint32_t { NoNote, NoteValue, NoteBody, NoteDefer, NoteTake, NoteRead, NoteWait, NoteRule, NoteStuck };
 
-enum Failure : uint32_t { FailNumber = 1, FailConstructor = 2, FailHeap = 4, FailFrontier = 8, FailRegion = 16 };
+enum Failure : uint32_t {
+  FailNumber = 1,
+  FailConstructor = 2,
+  FailHeap = 4,
+  FailFrontier = 8,
+  FailRegion = 16,
+  FailOpen = 32
+};
 
 }  // namespace vortex::hvm::frontier

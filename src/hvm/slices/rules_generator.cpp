@@ -153,6 +153,8 @@ private:
 #define DUP_FIELDS_REDUCE(count, dups) LINE lane.duplicate_fields(net, mem, count, dups) LINE lane.state = AT_TERM LINE
 #define DUP_LAMBDA LINE lane.duplicate_lambda(net, mem) LINE
 #define DOUBT_STUCK(x) LINE if is_waiting (tag_of(x)){LINE lane.state = AT_LEAVE LINE return LINE} LINE
+#define FINAL_OR(x, ...) DOUBT_STUCK(x)
+#define UNLESS_OPEN(x, ...)
 #define COMPARE(x) LINE lane.compare(net, x) LINE
 
 #define RULE(name, counted, frame, tag, ...) table.add(name, counted, frame, tag, tag, EXPANDED(__VA_ARGS__));

@@ -28,6 +28,8 @@ def equal(machine, node, left, stack):
         machine.fire("EQL-INC-L")
         return Term("INC", None, [binary("EQL", left.fields[0], right)])
     node.fields[0] = left
+    if machine.is_open(left):
+        return None
     stack.append((node, equal_right))
     return right
 
@@ -46,6 +48,9 @@ def equal_right(machine, node, right, _):
     if right.tag == "INC":
         machine.fire("EQL-INC-R")
         return Term("INC", None, [binary("EQL", left, right.fields[0])])
+    if machine.is_open(right):
+        node.fields[1] = right
+        return None
     return equal_values(machine, left, right)
 
 

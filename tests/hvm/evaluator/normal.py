@@ -8,23 +8,34 @@ ATOMS = {"ERA", "SUP", "INC", "NUM", "NAM", "BJV", "REF", "ANY", "VAR", "DP0", "
 
 
 def strong(machine, root):
-    """Normalises root[0]. Repeats until nothing changes, since a variable visited while unbound may be bound later (unscoped pairs)."""
-    steps = -1
-    while steps != machine.steps:
-        steps = machine.steps
-        visit(machine, root)
+    """Normalises root[0]. What waits for an open variable waits until everything else is normal; if it waits then, it is final."""
+    final = machine.final
+    waiting, seen, steps = [(root, 0)], set(), -1
+    while waiting and steps != machine.count:
+        steps, waiting = machine.count, visit(machine, waiting, seen)
+    while waiting and steps != machine.steps:
+        machine.final, steps = True, machine.steps
+        visit(machine, [(root, 0)], set())
+    machine.final = final
 
 
-def visit(machine, root):
-    stack, seen = [(root, 0)], set()
+def visit(machine, positions, seen):
+    """Normalises positions, each a list of fields and an index. Returns those that wait for an open variable."""
+    stack, waiting = positions[::-1], []
     while stack:
-        fields, i = stack.pop()
+        fields, i = stack.pop(machine.pick(len(stack)))
         term = fields[i] = machine.wnf(fields[i])
+        if machine.is_open(term):
+            waiting.append((fields, i))
+            continue
+        if term.tag == "LAM":
+            term.cell.entered = True
         if term.tag not in ("DP0", "DP1"):
             stack.extend((term.fields, k) for k in reversed(range(len(term.fields))))
         elif term.cell not in seen:
             seen.add(term.cell)
             stack.append((CellField(term.cell), 0))
+    return waiting
 
 
 class CellField:
@@ -42,6 +53,7 @@ class CellField:
 
 def collapse(machine, root, limit=None):
     """The terms of `root` in order, as a generator."""
+    machine.final = True
     queues = [deque() for _ in range(MAX_KEY + 1)]
     queues[0].append(root)
     printed = 0

@@ -21,9 +21,13 @@ class OutOfFuel(Exception):
 class Machine:
     """`count` is the interactions so far, `steps` also the substitutions followed, `rows` how often each row of the table fired."""
 
+    pick = staticmethod(lambda count: count - 1)  # which of so many positions is normalised next
+
     def __init__(self, book, fuel=None):
         self.book, self.fuel = book, fuel
         self.count = self.steps = self.unfoldings = self.names = 0
+        self.open = False  # whether a variable was found free whose lambda is not part of the result: it may be bound later
+        self.final = False  # whether stuck terms count as final even so
         self.cut = False  # whether collapse dropped a term because a field was erased
         self.rows, self.log = {}, []
 
@@ -79,9 +83,35 @@ class Machine:
             elif tag == "PRI":
                 term = native(self, term)
             else:
+                self.open = self.open or tag == "VAR" and not term.cell.entered
                 return term
             if self.fuel is not None and max(self.unfoldings, len(stack)) > 10 * self.fuel:
                 raise OutOfFuel
+
+    def is_open(self, term):
+        """Does a weak normal form wait for a variable that may be bound later?"""
+        if not self.open or self.final:
+            return False
+        seen = set()
+        while True:
+            tag = term.tag
+            if tag in ("VAR", "DP0", "DP1") and term.cell.bound:
+                term = term.cell.term
+            elif tag == "VAR":
+                return not term.cell.entered
+            elif tag in ("DP0", "DP1"):
+                if term.cell.busy or term.cell in seen:
+                    return False  # it waits for itself
+                seen.add(term.cell)
+                term = term.cell.term
+            elif tag == "EQL" and not self.is_open(term.fields[0]) or tag == "OP2" and followed(term.fields[0]).tag == "NUM":
+                term = term.fields[1]
+            elif tag == "APP" and followed(term.fields[0]).tag in ("MAT", "SWI", "USE"):
+                term = term.fields[1]
+            elif tag in FIRST_FIELD:
+                term = term.fields[0]
+            else:
+                return False
 
     def stands_for_itself(self, name):
         seen, at = set(), name
@@ -113,6 +143,12 @@ def unfold(env, term):
             env = env[2]
         cell = env[1]
     return Term(term.tag, term.ext, [Term("ALO", env, [field]) for field in term.fields], cell)
+
+
+def followed(term):
+    while term.tag in ("VAR", "DP0", "DP1") and term.cell.bound:
+        term = term.cell.term
+    return term
 
 
 def fork(label, value):
@@ -195,6 +231,8 @@ def use(machine, node, argument, _):
     if argument.tag == "INC":
         machine.fire("USE-INC")
         return Term("INC", None, [app(user, argument.fields[0])])
+    if machine.is_open(argument):
+        return stuck(node, 1, argument)
     machine.fire("USE-VAL")
     return app(user.fields[0], argument)
 
@@ -214,7 +252,7 @@ def duplicate(machine, node, value, _):
     elif tag == "SUP" and value.ext == label:
         machine.fire("DUP-SUP same")
         sides = value.fields
-    elif tag in COPIED or tag in ("SUP", "ERA", "ANY", "NUM"):
+    elif (tag in COPIED or tag in ("SUP", "ERA", "ANY", "NUM")) and not machine.is_open(value):
         machine.fire("DUP-SUP other" if tag == "SUP" else f"DUP-NOD {tag}")
         sides = value, value
         if value.fields:

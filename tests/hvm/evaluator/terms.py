@@ -8,11 +8,12 @@ class RuntimeFailure(Exception):
 
 class Cell:
     """Binder or duplication cell. `term` is the value of a duplication, or with `bound` what stands for the variable or the other side.
-    `busy` while that value is being reduced: a projection that needs its own value waits forever, so it is stuck."""
-    __slots__ = ("term", "bound", "busy")
+    `busy` while that value is being reduced: a projection that needs its own value waits forever, so it is stuck. `entered`: the lambda is part of
+    the result, so that nobody applies it any more."""
+    __slots__ = ("term", "bound", "busy", "entered")
 
     def __init__(self, term=None):
-        self.term, self.bound, self.busy = term, False, False
+        self.term, self.bound, self.busy, self.entered = term, False, False, False
 
 
 class Term:
