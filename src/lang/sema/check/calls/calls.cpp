@@ -3,6 +3,7 @@
 #include "lang/sema/builtin/call.h"
 #include "lang/sema/builtin/host.h"
 #include "lang/sema/builtin/table.h"
+#include "lang/sema/check/calls/hints.h"
 #include "lang/sema/check/calls/methods.h"
 #include "lang/sema/check/exprs/assign.h"
 #include "lang/sema/check/exprs/convert.h"
@@ -228,41 +229,12 @@ static bool checkArgs(BodyState& body, FunctionCall& target, const std::vector<c
         break;
       }
   for (size_t i = 0; i < placed.size(); ++i)
-    if (placed[i] && !args[i])
+    if (placed[i] && !args[i]) {
+      if (item->params[i].type)
+        infer(body, item->params[i].type, outline(body, placed[i]), env, target.scope);
       checkOne(i, hintFor(body, item->params[i].type, env, target));
-  return ok;
-}
-
-/// The parameter's type as far as it is known, with extents of their own; null if generics are missing.
-Type hintFor(BodyState& body, const syn::Type* written, const GenericEnv& env, const FunctionCall& target) {
-  if (!written)
-    return nullptr;
-  for (const GenericBinding& binding : env)
-    if (!binding.value.isBound() &&
-        body.session.sources.text(written->range).find(binding.name) != std::string_view::npos) {
-      // `f: fn(T) -> U`: the parameters may be known while the result is not.
-      auto* closure = written->tryAs<syn::FunctionType>();
-      if (!closure)
-        return nullptr;
-      std::vector<Type> params;
-      for (const syn::Type* param : closure->params) {
-        Type type = hintFor(body, param, env, target);
-        if (!type)
-          return nullptr;
-        params.push_back(type);
-      }
-      return body.types.closure(std::move(params), body.types.error());
     }
-  BodyState there(body.session, nullptr, body.session.scratchFunction(), target.scope);
-  there.generics = env;
-  there.selfType = target.selfType;
-  if (target.item)
-    there.boundLists.push_back(&target.item->generics);
-  if (target.impl)
-    there.boundLists.push_back(&target.impl->generics);
-  const Session::Quiet quiet(body.session);  // the signature reports
-  const Type type = resolveType(there, written, DimPolicy::Fresh);
-  return isError(type) ? nullptr : type;
+  return ok;
 }
 
 Expr* callFunction(BodyState& body, FunctionCall& target, const syn::CallExpr* call, Type expected) {

@@ -23,7 +23,6 @@ struct FunctionCall {
 Expr* checkCall(BodyState& body, const syn::CallExpr* call, Type expected);
 Expr* callFunction(BodyState& body, FunctionCall& target, const syn::CallExpr* call, Type expected);
 bool mayCall(BodyState& body, const syn::FunctionItem* item, SourceRange range, bool hasLaunch);
-Type hintFor(BodyState& body, const syn::Type* written, const GenericEnv& env, const FunctionCall& target);
 void placeTensors(InstanceRequest& request, const std::vector<Expr*>& args);
 Expr* finishCall(BodyState& body, const Function& callee, const FunctionCall& target, std::vector<Expr*>& args,
                  SourceRange range);

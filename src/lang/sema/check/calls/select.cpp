@@ -2,7 +2,7 @@
 // `From<i32>`. What an argument's own type cannot be rules a candidate out; of the rest the one that fits without conversions is
 // taken, then the one whose result is what the call's place expects.
 #include "lang/sema/check/calls/select.h"
-#include "lang/sema/check/calls/calls.h"
+#include "lang/sema/check/calls/hints.h"
 #include "lang/sema/check/calls/members.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/literals.h"

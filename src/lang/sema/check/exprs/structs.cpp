@@ -1,6 +1,6 @@
 // Struct literals.
 #include "lang/sema/check/exprs/structs.h"
-#include "lang/sema/check/calls/calls.h"
+#include "lang/sema/check/calls/hints.h"
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/make.h"
