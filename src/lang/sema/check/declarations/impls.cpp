@@ -265,6 +265,17 @@ static void compareConstants(BodyState& body, const syn::ConstItem* mine, const 
         .label(declared->type->range, "declared here");
 }
 
+/// Extents of their own, `_` among them, are different ones in every function.
+static bool isSameButForOwnExtents(Type a, Type b) {
+  if (a == b || !agree(a, b))
+    return a == b;
+  for (size_t i = 0; i < a->shape.size(); ++i)
+    if (a->shape[i] != b->shape[i] && !(a->shape[i].hasOpaque() && b->shape[i].hasOpaque()))
+      return false;
+  return (!a->elem || isSameButForOwnExtents(a->elem, b->elem)) &&
+         std::ranges::equal(a->elems, b->elems, isSameButForOwnExtents);
+}
+
 static void compareFunctions(BodyState& body, const ImplBlock& impl, const syn::FunctionItem* mine,
                              const TraitRef& trait, const syn::FunctionItem* declared, Type self) {
   const auto differs = [&](SourceRange range, SourceRange other, std::string message) {
@@ -307,7 +318,7 @@ static void compareFunctions(BodyState& body, const ImplBlock& impl, const syn::
     return;
   // Extents that only `Self` brings have names of their own on both sides.
   const bool hasExtents = bringsExtents(self);
-  const auto isSame = [&](Type a, Type b) { return a == b || (hasExtents && agree(a, b)); };
+  const auto isSame = [&](Type a, Type b) { return isSameButForOwnExtents(a, b) || (hasExtents && agree(a, b)); };
   for (size_t i = 0; i < mine->params.size(); ++i)
     if (Type a = have->function->params[i]->type, b = wanted->function->params[i]->type; !isSame(a, b))
       return differs(mine->params[i].range, declared->params[i].range,
