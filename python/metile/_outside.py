@@ -41,7 +41,8 @@ def fingerprint(value, depth: int = _DEPTH, closures: bool = True):
     if isinstance(value, types.FunctionType):
         if not closures:
             return value.__code__
-        return value.__code__, fingerprint(value.__defaults__, depth - 1), tuple(fingerprint(cell_value(cell), 2) for cell in value.__closure__ or ())
+        defaults = fingerprint(value.__defaults__, depth - 1), fingerprint(value.__kwdefaults__, depth - 1)
+        return value.__code__, *defaults, tuple(fingerprint(cell_value(cell), 2) for cell in value.__closure__ or ())
     if isinstance(value, types.GeneratorType):
         return id(value), value.gi_frame.f_lasti if value.gi_frame else -1
     if _is_iterator(value):

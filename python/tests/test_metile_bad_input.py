@@ -329,6 +329,8 @@ BODIES = {
     "traced extent": (lambda x, X, lanes, N: metile.arange(0, N), TypeError, "known at compile time"),
     "traced shared": (lambda x, X, lanes, N: metile.shared(N), TypeError, "known at compile time"),
     "step": (lambda x, X, lanes, N: metile.tile_range(0, N, 0.5), TypeError, "the step of tile_range is an integer, not 0.5"),
+    "a wrapped step of zero": (lambda x, X, lanes, N: list(metile.tile_range(0, N, metile.constexpr(0))), ValueError, "the step of tile_range is 0"),
+    "a step of zero of NumPy's": (lambda x, X, lanes, N: list(metile.tile_range(0, N, np.int64(0))), ValueError, "the step of tile_range is 0"),
     "step of zero": (lambda x, X, lanes, N: list(metile.tile_range(0, N, 0)), ValueError, "the step of tile_range is 0"),
     "break": (breaks, metile.LoweringError, "left by `break`, `return`"), "return": (returns, metile.LoweringError, "left by `break`, `return`"),
     "list grows": (grows, metile.LoweringError, "changes its length"), "pointer rebound": (rebinds_pointer, metile.LoweringError, "carry the offset"),

@@ -139,7 +139,7 @@ COUNT = 0
 def _loop_of(statement):
     def body(X, O):
         state = {"c": itertools.count(), "s": set(), "l": [], "d": {}, "a": np.zeros(2), "t": "", "o": Frozen(1.0), "q": collections.deque(), "none": None,
-                 "x": X}
+                 "x": X, "full": {"a": 1.0, "b": 2.0}, "words": {"a": "x"}, "two": [1.0, 2.0]}
         for i in metile.tile_range(0, N):
             statement(state, i)
             metile.store(O + i, 1.0)
@@ -161,6 +161,11 @@ def _set_tag(state, i):
     (lambda s, i: s["s"].add(len(s["s"])), "set"),
     (lambda s, i: s["l"].append(i), "length|parts"),
     (lambda s, i: s["d"].update({len(s["d"]): 1}), "keys|parts"),
+    (lambda s, i: s["full"].pop("a", None), "is gone"),
+    (lambda s, i: s["words"].pop("a", None), "keys: 'a'|is gone"),
+    (lambda s, i: s.update(full={"b": 2.0}), "keys|parts|another"),
+    (lambda s, i: s["full"].update(c=s["full"].pop("a", 0.0)), "keys|parts"),
+    (lambda s, i: s["two"].pop(), "length|parts"),
     (lambda s, i: s["a"].__setitem__(0, s["a"][0] + 1), "ndarray"),
     (lambda s, i: s.update(t=s["t"] + "x"), "another str"),
     (lambda s, i: s.update(none=3), "NoneType before the loop and a int"),
@@ -303,10 +308,20 @@ def _times_global(value):
     return value * FACTOR
 
 
+def _times_default(value, factor=1.0):
+    return value * factor
+
+
+def _times_keyword(value, *, factor=1.0):
+    return value * factor
+
+
 KERNELS = {
     "a helper": lambda X, O: metile.store(O + metile.arange(0, 8), _scaled(metile.load(X + metile.arange(0, 8)))),
     "a global": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * FACTOR),
     "a global of a helper": lambda X, O: metile.store(O + metile.arange(0, 8), _times_global(metile.load(X + metile.arange(0, 8)))),
+    "a default of a helper": lambda X, O: metile.store(O + metile.arange(0, 8), _times_default(metile.load(X + metile.arange(0, 8)))),
+    "a default of a helper's keyword": lambda X, O: metile.store(O + metile.arange(0, 8), _times_keyword(metile.load(X + metile.arange(0, 8)))),
     "an element": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * FACTORS[0]),
     "a value of a dict": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * SETTINGS["factor"]),
     "an attribute": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * config.factor),
@@ -330,6 +345,8 @@ def test_a_kernel_follows_what_it_reads_from_outside(what, monkeypatch):
     assert value() == before and len(next(iter(kernel._specialised.values()))) == traces  # nothing changed: the same trace
     changes = {"a helper": lambda: monkeypatch.setitem(here, "_scaled", lambda value: value * 7.0),
                "a global": lambda: monkeypatch.setitem(here, "FACTOR", 7.0), "a global of a helper": lambda: monkeypatch.setitem(here, "FACTOR", 7.0),
+               "a default of a helper": lambda: monkeypatch.setattr(_times_default, "__defaults__", (7.0,)),
+               "a default of a helper's keyword": lambda: monkeypatch.setattr(_times_keyword, "__kwdefaults__", {"factor": 7.0}),
                "an element": lambda: FACTORS.__setitem__(0, 7.0), "a value of a dict": lambda: monkeypatch.setitem(SETTINGS, "factor", 7.0),
                "an attribute": lambda: monkeypatch.setattr(config, "factor", 7.0), "an attribute of a class": lambda: monkeypatch.setattr(Config, "factor", 7.0),
                "an element of an array": lambda: array.__setitem__(0, 7.0)}

@@ -153,3 +153,35 @@ def test_a_number_and_an_argument_are_two_offsets_and_strides(where):
             moved[(1,)](x, out, end, STRIDE=stride, SECOND=2)
             rows = [first + np.arange(4) + 1 for first in (0, stride, end, end + stride, 0, 2 * end)]
             np.testing.assert_array_equal(out, rows)
+
+
+@metile.kernel
+def read_in_another_way(X, Out, WRITES_TILES: metile.constexpr, BLOCK: metile.constexpr):
+    lanes = metile.arange(0, BLOCK)
+    if WRITES_TILES:
+        metile.tile_store(Out, 0, 0, 4, metile.tile_load(X, 0, 0, 4, (4, 4)), (4, 4))
+        metile.store(X + lanes, metile.load(Out + lanes))
+    else:
+        metile.store(Out + lanes, metile.load(X + lanes))
+        metile.tile_store(X, 0, 0, 4, metile.tile_load(Out, 0, 0, 4, (4, 4)), (4, 4))
+
+
+@pytest.mark.parametrize("tiles", [True, False])
+def test_reading_an_array_that_is_written_needs_the_same_layout(tiles, monkeypatch):
+    monkeypatch.delenv("METILE_INTERPRET", raising=False)
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    with pytest.raises(ValueError, match="kernel 'read_in_another_way' writes '.*' and uses it as .*: an array that is written has one layout"):
+        read_in_another_way[(1,)](x, out, WRITES_TILES=tiles, BLOCK=16)
+    np.testing.assert_array_equal([x, out], [np.arange(16), np.zeros(16)])
+
+
+@pytest.mark.parametrize("first, stride", [(-1, 4), (-7, 4), (0, 0), (0, -4)])
+def test_tiles_begin_in_their_array_and_their_rows_have_elements(where, first, stride):
+    @metile.kernel
+    def moved(X, Out, FIRST, STRIDE):
+        metile.tile_store(Out, 0, 0, 4, metile.tile_load(X + FIRST, 0, 0, STRIDE, (2, 4)), (2, 4))
+
+    out = np.full(8, 5, np.float32)
+    with pytest.raises(ValueError, match=f"kernel 'moved': a tile has rows of {stride} elements from element -?[0-9]+ on"):
+        moved[(1,)](np.ones(64, np.float32)[32:], out, first, stride)
+    assert (out == 5).all()
