@@ -126,13 +126,15 @@ def test_a_strided_result_is_copied_back_though_another_window_of_it_is_read(whe
 
 
 @pytest.mark.parametrize("rows, columns, lanes", [(12, 13, 256), (12, 13, 32), (1, 200, 64), (200, 1, 256), (31, 33, 1024), (32, 32, 1024), (1, 1, 64)])
-def test_tiles_of_addresses_with_any_number_of_elements(where, random, rows, columns, lanes):
+@pytest.mark.parametrize("check", [False, True])
+def test_tiles_of_addresses_with_any_number_of_elements(where, random, rows, columns, lanes, check, monkeypatch):
     @metile.kernel
     def doubled(X, Out, ROWS: metile.constexpr, COLUMNS: metile.constexpr, BLOCK: metile.constexpr):
         metile.thread_id()
         at = metile.arange(0, ROWS)[:, None] * COLUMNS + metile.arange(0, COLUMNS)[None, :]
         metile.store(Out + at, metile.load(X + at) * 2.0)
 
+    monkeypatch.setenv("METILE_CHECK", "1" if check else "0")
     x = random.standard_normal((rows, columns), dtype=np.float32)
     out = np.full((rows + 2, columns), np.nan, np.float32)
     doubled[(1,)](x, out[:rows], ROWS=rows, COLUMNS=columns, BLOCK=lanes)
@@ -157,3 +159,37 @@ def test_windows_that_overlap_are_refused_without_rows(height):
     else:
         with pytest.raises(metile.LoweringError, match="how many rows its matrix has is not known"):
             windows[(4,)](x, out, HEIGHT=height)
+
+
+def test_a_row_or_column_of_one_element_stays_that(where):
+    @metile.kernel
+    def moved(X, Out, ROWS: metile.constexpr, COLUMNS: metile.constexpr):
+        at = metile.arange(0, ROWS)[:, None] * COLUMNS + metile.arange(0, COLUMNS)[None, :]
+        metile.store(Out + at, metile.load(X + at + metile.arange(5, 6)[None, :] * 10 + metile.arange(3, 4)[:, None]))
+
+    x = np.arange(200, dtype=np.float32)
+    out = np.full((4, 8), np.nan, np.float32)
+    moved[(1,)](x, out, ROWS=4, COLUMNS=8)
+    np.testing.assert_array_equal(out, x[53:85].reshape(4, 8))
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (6,), 6, (1, 6), (2, 3, 1)])
+def test_a_buffer_over_data_has_the_shape_of_the_data(shape):
+    data = np.zeros((2, 3), np.float32)
+    with pytest.raises(ValueError, match=r"the data has the shape \(2, 3\)"):
+        metile.Buffer(shape=shape, data=data)
+    assert metile.Buffer(shape=(2, 3), data=data).shape == metile.Buffer(shape=[2, 3], data=data).shape == (2, 3)
+
+
+def test_a_launch_warns_of_memory_that_may_be_read_before_it_is_written():
+    @metile.kernel
+    def forgets(X, Out, N, BLOCK: metile.constexpr):
+        lanes = metile.arange(0, BLOCK)
+        memory = metile.shared(BLOCK)
+        for i in metile.tile_range(0, N):
+            metile.store(memory + lanes, metile.load(X + lanes) + i)
+        metile.barrier()
+        metile.store(Out + lanes, metile.load(memory + (BLOCK - 1 - lanes)))
+
+    with pytest.warns(UserWarning, match="W0525.*may be read here before it is written"):
+        forgets[(1,)](np.ones(32, np.float32), np.zeros(32, np.float32), 7, BLOCK=32)

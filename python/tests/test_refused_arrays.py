@@ -15,7 +15,10 @@ kernel scale(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {
     return x * 2.0
 }
 """
+ODD_STEPS = np.dtype({"names": ["b"], "formats": ["f4"], "offsets": [0], "itemsize": 6})  # the first element is aligned, the second is not
 MEMORY = {
+    "odd steps": (lambda m: (np.zeros(20, ODD_STEPS)["b"], m[:20]), "'x'.* is not aligned to its elements|'x' .*strides"),
+    "odd steps that are written": (lambda m: (m[:20], np.zeros(20, ODD_STEPS)["b"]), "'y'.* is not aligned to its elements|'y' .*strides"),
     "whole arrays": (lambda m: (m[:20], m[10:30]), "argument 'x' and argument 'y' share memory, and the kernel writes argument 'y'"),
     "one array": (lambda m: (m[:20], m[:20]), "share memory, and the kernel writes argument 'y'"),
     "strides that meet": (lambda m: (m[0:40:2], m[0:60:3]), "share memory, and the kernel writes argument 'y'"),
@@ -25,6 +28,7 @@ MEMORY = {
     "an odd address": (lambda m: (np.zeros(81, np.uint8)[1:].view(np.float32), m[:20]), "'x'.* is not aligned to its elements"),
 }
 RESULTS = {
+    "odd steps": (lambda m: (m[:20], np.zeros(20, ODD_STEPS)["b"]), "out= .*is not aligned to its elements"),
     "over its argument": (lambda m: (m[:20], m[:20]), "argument 'x' and result .* share memory, and the kernel writes result"),
     "beside it": (lambda m: (m[:20], m[19:39]), "argument 'x' and result .* share memory"),
     "one element for all": (lambda m: (m[:20], np.lib.stride_tricks.as_strided(m[50:], (20,), (0,))), "elements share memory|elements of the array share memory"),

@@ -47,6 +47,21 @@ def program(device):
     return vortex.compile(source=PARTS, device=device)
 
 
+@pytest.mark.parametrize("wrong", [lambda x: {"x": x, "s": 2.0, "t": 1.0}, lambda x: {"x": x}, lambda x: {"x": x, "t": 1.0}, lambda x: (x, 2.0, 1.0), lambda x: (x,)])
+def test_a_struct_has_its_fields_and_no_others(program, wrong):
+    with pytest.raises(TypeError, match="'p' of kernel 'scaled' has the parts x, s: "):
+        program.scaled(wrong(np.ones(4, np.float32)))
+
+
+@pytest.mark.parametrize("kind", [[("a", "f4"), ("b", "f4"), ("c", "f4")], [("a", "f4")]])
+def test_a_tuple_from_a_structured_array_has_as_many_fields(program, kind):
+    weights = np.ones(1, kind)[0]
+    with pytest.raises(TypeError, match="'w' of kernel 'blend' has the parts 0, 1: "):
+        program.blend((np.ones(4, np.float32), np.ones(4, np.float32)), weights)
+    pair = np.array([(2.0, 0.5)], [("first", "f4"), ("second", "f4")])[0]
+    np.testing.assert_array_equal(program.blend((np.full(4, 3, np.float32), np.full(4, 4, np.float32)), pair), np.full(4, 8, np.float32))
+
+
 @pytest.mark.parametrize("make", [lambda x, s: {"s": s, "x": x}, lambda x, s: (x, s), lambda x, s: [x, s], Scaled, Loose])
 def test_a_struct_is_a_dict_a_tuple_or_an_object_with_its_fields(program, random, make, device):
     x = random.standard_normal(33, dtype=np.float32)
