@@ -8,6 +8,7 @@ import pytest
 
 import cases
 import grids
+import parts
 import products
 import ranks
 import structs
@@ -74,3 +75,12 @@ def test_host_programs_print_what_python_computes(vortex, tmp_path, device):
         for arguments in runs(device):
             printed = vortex("run", path, *arguments).stdout.split()
             assert printed == expected, f"seed {seed}: {' '.join(arguments)} differs, see {path}"
+
+
+def test_parts_are_what_python_computes(vortex, tmp_path, device):
+    for seed in seeds(12):
+        path = tmp_path / f"parts{seed}.vx"
+        path.write_text(parts.Parts(random.Random(seed)).text)
+        for arguments in runs(device):
+            done = vortex("run", path, *arguments)
+            assert done.returncode == 0, f"seed {seed}: {' '.join(arguments)}, see {path}: {done.stderr}"
