@@ -1,5 +1,7 @@
-"""Random host programs that read parts of values: fields, elements and slices of variables, references and, most of all, of values that no variable holds.
-Python computes the same."""
+"""Random host programs that read parts of values: fields, elements and slices of variables, references and, most of all, of values that no variable holds;
+and that change parts of variables, move them away and fill them again. Python computes the same."""
+import copy
+
 PRELUDE = """struct Leaf {
     a: i32,
     list: Vec<i32>,
@@ -69,6 +71,19 @@ fn longer(a: &Vec<i32>, b: &Vec<i32>) -> &Vec<i32> {
 fn next(n: &i32) -> i32 {
     return n + 1
 }
+
+fn append(v: &mut Vec<i32>, n: i32) {
+    v.push(n)
+}
+
+fn grow(l: &mut Leaf, n: i32) -> i32 {
+    l.a += n
+    l.pair.1.push(n)
+    l.row[1] = n
+    let list = &mut l.list
+    append(list, n)
+    return l.a
+}
 """
 
 
@@ -88,16 +103,25 @@ class Parts:
     """`text` ends with status 0 if every part is what Python says."""
 
     def __init__(self, rng):
-        self.rng, self.leaves, self.trees, lines = rng, [], [], []
-        for number in range(12):
+        self.rng, self.leaves, self.trees, self.changing, lines = rng, [], [], [], []
+        self.mayLend = True  # a reference to a variable would keep it from changing
+        for number in range(16):
             lines.append(self.statement(f"x{number}"))
         self.text = PRELUDE + "\nfn main() {\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
 
     def statement(self, name):
-        kind = self.rng.randrange(6)
+        kind = self.rng.randrange(10)
+        if kind >= 6 and self.changing:
+            return self.change(name)
+        if kind >= 6:
+            text, value = self.number(1)
+            self.changing.append((name, tree(value)))
+            return f"var {name} = tree({text})"
         if kind == 0:
+            self.mayLend = False
             text, value = self.leaf(2)
-            self.leaves.append((name, value))
+            self.mayLend = True
+            self.leaves.append((name, copy.deepcopy(value)))
             return f"let {name} = &{text}"
         if kind == 1:
             text, value = self.number(1)
@@ -112,6 +136,44 @@ class Parts:
             return f"var {name} = 0\n    for each in {text} {{\n        {name} += each\n    }}\n    assert_eq({name}, {sum(value)})"
         text, value = self.number(4)
         return f"assert_eq({text}, {value})"
+
+    def change(self, name):
+        """Of a part of a variable. What it reads itself comes from others."""
+        rng = self.rng
+        here, value = rng.choice(self.changing)
+        self.mayLend = False
+        text, number = self.number(2)
+        self.mayLend = True
+        part, leaf_value = rng.choice([("leaf", value["leaf"]), ("pair.0", value["pair"][0])] + [(f"leaves[{i}]", each) for i, each in enumerate(value["leaves"])])
+        kind = rng.randrange(8)
+        if kind == 0:
+            leaf_value["a"] += number
+            return f"{here}.{part}.a += {text}"
+        if kind == 1:
+            at = rng.randrange(len(leaf_value["list"]))
+            leaf_value["list"][at] = number
+            return f"{here}.{part}.list[{at}] = {text}"
+        if kind == 2:
+            leaf_value["pair"][1].append(number)
+            return f"append(&mut {here}.{part}.pair.1, {text})"
+        if kind == 3:
+            leaf_value["a"] += number
+            for each in (leaf_value["pair"][1], leaf_value["list"]):
+                each.append(number)
+            leaf_value["row"][1] = number
+            return f"assert_eq(grow(&mut {here}.{part}, {text}), {leaf_value['a']})"
+        if kind == 4:  # moved away, and filled again
+            self.leaves.append((name, copy.deepcopy(value["leaf"])))
+            value["leaf"] = leaf(number)
+            return f"let {name} = {here}.leaf\n    {here}.leaf = leaf({text})"
+        if kind == 5:
+            value["leaves"].append(leaf(number))
+            return f"{here}.leaves.push(leaf({text}))"
+        if kind == 6 and len(value["leaves"]) > 2:
+            self.leaves.append((name, value["leaves"].pop()))
+            return f"let {name} = {here}.leaves.pop()"
+        value["pair"] = (leaf(number), number)
+        return f"{here}.pair = (leaf({text}), {text})"
 
     def number(self, depth):
         rng = self.rng
@@ -159,6 +221,10 @@ class Parts:
         rng = self.rng
         if self.leaves and rng.random() < 0.25:
             return rng.choice(self.leaves)
+        if self.mayLend and self.changing and rng.random() < 0.25:
+            here, value = rng.choice(self.changing)
+            at = rng.randrange(len(value["leaves"]))
+            return f"{here}.leaves[{at}]", value["leaves"][at]
         kind = rng.randrange(9) if depth else 0
         if kind < 4:
             text, value = self.number(max(depth - 1, 0))
@@ -177,5 +243,7 @@ class Parts:
     def tree(self, depth):
         if self.trees and self.rng.random() < 0.3:
             return self.rng.choice(self.trees)
+        if self.mayLend and self.changing and self.rng.random() < 0.3:
+            return self.rng.choice(self.changing)
         text, value = self.number(max(depth - 1, 0))
         return f"tree({text})", tree(value)
