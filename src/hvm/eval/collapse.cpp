@@ -15,8 +15,12 @@ Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const
     Term term = queue_[key].front();
     queue_[key].pop_front();
     for (bool goesOn = true; goesOn;) {
-      if (!collapse(term))
-        return failure();
+      uint64_t before = 0;
+      do {  // again if what was found free may have been bound since
+        before = interactions();
+        if (!collapse(term))
+          return failure();
+      } while (hasOpenVariables() && before != interactions());
       Loc at = locOf(term);
       goesOn = tagOf(term) == Inc;
       if (goesOn) {

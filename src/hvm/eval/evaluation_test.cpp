@@ -133,7 +133,8 @@ TEST(HvmEvaluation, CollectionsStayCompleteOverPassesOfSeveralThreads) {
 TEST(HvmEvaluation, OperandsThatAreNotNeededChangeNothing) {
   const std::string library = "@loop = λ&n. @loop(n + 1)\n@fail = λ{0: 1(2); λn. @fail(n - 1)}\n"
                               "@fib = λ{0: 0; 1: 1; λ&n. @fib(n - 1) + @fib(n - 2)}\n"
-                              "@lost = λ{0: &{}; λn. @lost(n - 1)}\n@any = λ{0: *; λn. @any(n - 1)}\n";
+                              "@lost = λ{0: &{}; λn. @lost(n - 1)}\n@wait = λ{0: λx. x; λn.λx. @wait(n - 1, x)}\n@any "
+                              "= λ{0: *; λn. @any(n - 1)}\n";
   const char* terms[] = {
       "[@lost(300) + @loop(0), @fib(9)]",
       "[@lost(300) === @fail(100), @fib(9)]",
@@ -147,6 +148,7 @@ TEST(HvmEvaluation, OperandsThatAreNotNeededChangeNothing) {
       "[λ{λx. 5}(&K{@fib(9) + ^a, 1} + @fib(5))]",
       "!&x = &L{@fib(7), @fib(8)}; x * x + @fib(9)",
       "λx. !&y = @fib(9) + x; [y, y + @fib(5)]",
+      "λx. [(@wait(200, x) + @fib(9)) === @lost(9), 1]",
   };
   for (const char* term : terms) {
     auto program = parseText(library + "@main = " + term, "test");
@@ -154,12 +156,29 @@ TEST(HvmEvaluation, OperandsThatAreNotNeededChangeNothing) {
     for (unsigned seed = 0; seed < 6; ++seed) {
       EvaluationOptions options{.memoryBytes = 1 << 26, .threads = 2 + seed % 3, .seed = seed};
       options.forksAtEverySafePoint = true;
+      options.collectsAtEverySafePoint = seed >= 4;
       Outcome forked = evaluate(program, false, options, ~0ull);
       EXPECT_EQ(plain.lines, forked.lines) << term;
       EXPECT_EQ(plain.error, forked.error) << term;
       if (plain.error.empty())
         EXPECT_EQ(plain.interactions, forked.interactions) << term;
     }
+  }
+}
+
+// What waits for open variables is spread over the threads that came to it; one of them tries all of it again.
+TEST(HvmEvaluation, WhatWaitsForOpenVariablesIsKeptByEveryThread) {
+  auto program = parseText("@sum = λ{0: 0; λ&n. n + @sum(n - 1)}\n"
+                           "@in = λ{0: #E{}; λ&d. ! f = λ v; #N{v === d, @sum(d * 9), @in(d - 1), f(@in(d - 1), d)}}\n"
+                           "@main = @in(9)",
+                           "test");
+  Outcome plain = evaluate(program, false, {.memoryBytes = 1 << 28}, ~0ull);
+  ASSERT_EQ(plain.error, "");
+  EXPECT_EQ(plain.lines[0].find("==="), std::string::npos);
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    Outcome found = evaluate(program, false, {.memoryBytes = 1 << 28, .threads = 2 + seed % 5, .seed = seed}, ~0ull);
+    EXPECT_EQ(plain.lines, found.lines) << seed;
+    EXPECT_EQ(plain.interactions, found.interactions) << seed;
   }
 }
 

@@ -58,15 +58,24 @@ def collapse(machine, root, limit=None):
     queues[0].append(root)
     printed = 0
     while printed != limit and (key := next((k for k, queue in enumerate(queues) if queue), None)) is not None:
-        term = collapsed(machine, queues[key].popleft(), 0)
+        term = settled(machine, queues[key].popleft())
         while term.tag == "INC":
             key = max(key - 1, 0)
-            term = collapsed(machine, term.fields[0], 0)
+            term = settled(machine, term.fields[0])
         if term.tag == "SUP":
             queues[min(key + 1, MAX_KEY)].extend(term.fields)
         elif term.tag != "ERA":
             printed += 1
             yield term
+
+
+def settled(machine, term):
+    """`term` collapsed until nothing changes: a variable that was free may have been bound by what came after it."""
+    before = None
+    while before is None or machine.open and before != machine.count:
+        before = machine.count
+        term = collapsed(machine, term, 0)
+    return term
 
 
 def collapsed(machine, term, depth):
