@@ -6,6 +6,7 @@
 #include "lang/sema/check/calls/methods.h"
 #include "lang/sema/check/calls/select.h"
 #include "lang/sema/check/constants/constants.h"
+#include "lang/sema/check/constants/limits.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
@@ -227,7 +228,7 @@ Expr* associatedConst(BodyState& body, Type type, const syn::Name& name, SourceR
   bool isAmbiguous = false;
   auto found = findMember(body, type, name.text, syn::ItemKind::Const, name.range, isAmbiguous);
   if (!found)
-    return isAmbiguous ? errorExpr(body, range) : nullptr;
+    return isAmbiguous ? errorExpr(body, range) : numberLimit(body, type, name.text, range);
   auto* item = found->item->as<syn::ConstItem>();
   if (!item->value || (found->trait && type->param)) {
     BodyState there(body.session, nullptr, body.session.scratchFunction(), found->scope);

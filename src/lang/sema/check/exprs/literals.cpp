@@ -1,6 +1,7 @@
 // Numbers, arrays and progressions.
 #include "lang/sema/check/exprs/literals.h"
 #include "lang/sema/check/constants/constants.h"
+#include "lang/sema/check/constants/limits.h"
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/index.h"
@@ -63,23 +64,7 @@ std::vector<const syn::Expr*> sources(BodyState& body, const syn::Expr* expr) {
   return expr->is<syn::CallExpr>() ? choices(body, expr->as<syn::CallExpr>()) : branchValues(expr);
 }
 
-double largest(Scalar scalar) {
-  switch (scalar) {
-  case Scalar::F8E4M3: return 448;
-  case Scalar::F8E5M2: return 57344;
-  case Scalar::F16: return 65504;
-  case Scalar::BF16: return 3.3895313892515355e38;
-  case Scalar::F32: return 3.4028234663852886e38;
-  default: return HUGE_VAL;
-  }
-}
-
-bool fits(__int128 value, Scalar scalar) {
-  const uint32_t width = bitWidth(scalar);
-  const __int128 one = 1;
-  return isUnsigned(scalar) ? value >= 0 && value < (one << width)
-                            : value >= -(one << (width - 1)) && value < (one << (width - 1));
-}
+bool fits(__int128 value, Scalar scalar) { return value >= lowest(scalar) && value <= highest(scalar); }
 
 std::string decimal(unsigned __int128 value) {
   std::string digits;

@@ -4,6 +4,7 @@
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/literals.h"
 #include "lang/sema/check/make.h"
+#include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/names/names.h"
 #include "lang/sema/check/names/scope.h"
 #include "lang/sema/check/session.h"
