@@ -263,6 +263,10 @@ Expr* checkMemberOfValue(BodyState& body, Expr* base, const syn::Name& name, Sou
     builder.help(base::concat("here this is ", ours));
   else if (isBuiltinMethod(name.text))
     builder.help(base::concat("`", name.text, "` is a method; call it: `.", name.text, "()`"));
+  else if (const auto& file = body.session.sources.file(range.file);
+           file.lineOf(base->range.end) != file.lineOf(name.range.begin) && !hasFields)
+    builder.help(
+        "a line that starts with `.` continues the one before; write the type's name before a value of an enum");
   return errorExpr(body, range);
 }
 
