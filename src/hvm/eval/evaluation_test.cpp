@@ -142,6 +142,7 @@ TEST(HvmEvaluation, OperandsThatAreNotNeededChangeNothing) {
       "[@fib(9) + (@lost(200) * @fib(12)), 1]",
       "[&L{@lost(200), @fib(8)} + @fib(9)]",
       "[(@fib(8) === @fib(9)) + (@fib(7) * @fib(6))]",
+      "[#P{@fib(12), 1} === #P{@fib(4), 1}, @fib(12) === (@fib(3) + @fib(2))]",
       "[@fail(200) + @fib(12)]",
       "[@fib(12) + @fail(200)]",
       "λx. (@fib(9) + x) === (x + @fib(9))",
@@ -170,7 +171,7 @@ TEST(HvmEvaluation, OperandsThatAreNotNeededChangeNothing) {
 TEST(HvmEvaluation, WhatWaitsForOpenVariablesIsKeptByEveryThread) {
   auto program = parseText("@sum = λ{0: 0; λ&n. n + @sum(n - 1)}\n"
                            "@in = λ{0: #E{}; λ&d. ! f = λ v; #N{v === d, @sum(d * 9), @in(d - 1), f(@in(d - 1), d)}}\n"
-                           "@main = @in(9)",
+                           "@main = @in(12)",
                            "test");
   Outcome plain = evaluate(program, false, {.memoryBytes = 1 << 28}, ~0ull);
   ASSERT_EQ(plain.error, "");
