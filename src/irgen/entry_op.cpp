@@ -132,14 +132,21 @@ public:
       room = ir::sizeBinary(size::Op::FloorDiv, room, ir::sizeBinary(size::Op::Max, factor, entry_.constant(1)));
     ir::SizeAttr fits = ir::sizeBinary(size::Op::And, isSize, ir::sizeBinary(size::Op::Less, entry_.constant(0), room));
     std::string given = llvm::join(texts, " and ");
+    const std::string most = std::to_string(limit.most), allow = ", or allow it by `@unchecked(races)`";
+    if (limit.ofTickets && limit.ofThreads)
+      return push(fits,
+                  "more than " + most + " threads draw the same number twice from a counter of " +
+                      quoted(kernel_.name) + ": count in u64" + allow,
+                  {});
+    if (limit.ofTickets)
+      return push(fits,
+                  quoted(kernel_.name) + " draws numbers from a counter up to " + given + ", of which one beyond " +
+                      most + " may come twice: count in u64" + allow,
+                  shown);
     push(fits,
-         limit.ofTickets
-             ? "more than " + std::to_string(limit.most) + " threads draw the same number twice from a counter of " +
-                   quoted(kernel_.name) + ": count in u64, or allow it by `@unchecked(races)`"
-             : quoted(kernel_.name) + " counts in integers up to " + std::to_string(limit.most) + ", and " + given +
-                   (shown.size() > 1 ? " come to more" : " is more") +
-                   ": compute subscripts in usize, or allow it by `@unchecked(races)`",
-         limit.ofTickets ? llvm::ArrayRef<ir::SizeAttr>() : shown);
+         quoted(kernel_.name) + " counts in integers up to " + most + ", and " + given +
+             (shown.size() > 1 ? " come to more" : " is more") + ": compute subscripts in usize" + allow,
+         shown);
   }
 
   /// What is proven of blocks that the kernel does not give itself, in constants, counts on their having so few threads.

@@ -90,7 +90,8 @@ struct LaunchLimit {
   std::vector<DimVarId> dims;
   std::vector<uint32_t> scalars;  ///< parameters
   bool ofThreads = false;         ///< all of the launch
-  bool ofTickets = false;  ///< more would draw a number twice; else they would not fit the integers they are counted in
+  /// More would draw a number twice: threads, or the bound that loops draw up to. Else they would not fit the integers they are counted in.
+  bool ofTickets = false;
   int64_t most = 0;
   bool operator==(const LaunchLimit&) const = default;
 };

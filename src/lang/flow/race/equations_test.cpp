@@ -194,6 +194,23 @@ TEST_F(EquationsTest, DivisorsThatFollowFromWhatIsEqualAreEqual) {
   expectAllEqual({{rowX, rowY}, {groupX, groupY}}, {{x, y}}, false, 20);
 }
 
+TEST_F(EquationsTest, GroupsOfRowsOfAnyWidthAreTakenApart) {
+  const ValueId m = leaf(), c = leaf(), x = leaf(), y = leaf();
+  for (ValueId each : {m, c})
+    below(each, 1 << 20);
+  std::vector<std::pair<ValueId, ValueId>> parts;
+  for (ValueId tile : {x, y}) {
+    below(tile, op(Op::Mul, m, c));
+    const ValueId width = op(Op::Mul, c, 2), first = op(Op::Mul, op(Op::Div, tile, width), 2),
+                  rest = op(Op::Rem, tile, width), rows = op(Op::Min, op(Op::Sub, m, first), 2);
+    parts.emplace_back(op(Op::Add, first, op(Op::Rem, rest, rows)), op(Op::Div, rest, rows));
+  }
+  const auto [a, b] = parts[0];
+  const auto [d, e] = parts[1];
+  expectAllEqual({{a, d}, {b, e}}, {{x, y}}, true, 12);
+  expectAllEqual({{a, d}}, {{x, y}}, false, 12);
+}
+
 TEST_F(EquationsTest, WhatIsTwoNumbersAtOnceIsContradictory) {
   const ValueId x = leaf(), y = leaf();
   for (ValueId each : {x, y})

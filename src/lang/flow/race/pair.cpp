@@ -41,7 +41,9 @@ void Pair::makeAxes() {
     } else if (scope_ == Scope::Grid) {
       for (Env* env : {&first_, &second_}) {
         env->block[axis] = fresh(kUsize, nodes.position(PositionKind::BlockId, axis));
-        assume(nodes.op(Op::Lt, kBool, env->block[axis], nodes.position(PositionKind::GridDim, axis)));
+        const ValueId blocks =
+            view_.grid[axis] ? nodes.constant(kUsize, *view_.grid[axis]) : nodes.position(PositionKind::GridDim, axis);
+        assume(nodes.op(Op::Lt, kBool, env->block[axis], blocks));
         assume(nodes.op(Op::Lt, kBool, env->block[axis], nodes.constant(kUsize, kMostBlocksOfAxis)));
       }
       axes_.push_back({first_.block[axis], second_.block[axis]});
@@ -87,13 +89,19 @@ void Pair::set(const Side& first, const Side& second) {
     assume(view_.nodes.op(Op::Eq, kBool, clonePosition(first_, warp), clonePosition(second_, warp)),
            scope_ == Scope::SameWarp);
   }
+  const auto begin = static_cast<std::ptrdiff_t>(conditions_.size());
   addCoordinates(first, second);
+  const auto end = static_cast<std::ptrdiff_t>(conditions_.size());
   addConditions(first_, first.access.step);
   addConditions(second_, second.access.step);
   if (interval_) {
     addExits(first.reach, first.access.step);
     addExits(second.reach, second.access.step);
   }
+  // That subscripts are inside is learnt last: what they are as integers follows from the other conditions.
+  std::rotate(conditions_.begin() + begin, conditions_.begin() + end, conditions_.end());
+  addUnmasked();
+  joinDigits();
   contradicts_ = areContrary(conditions_);
   dropUnrelated();
 }

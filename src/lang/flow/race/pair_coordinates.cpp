@@ -175,8 +175,6 @@ void Pair::addCoordinates(const Side& first, const Side& second) {
   for (size_t d = 0; d < x.size() && d < y.size(); ++d)
     coordinates_.push_back({x[d], y[d]});
   addElementPath(a, b);
-  addUnmasked();
-  joinDigits();
 }
 
 }  // namespace vortex::lang::flow

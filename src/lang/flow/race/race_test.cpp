@@ -9,8 +9,10 @@
 #include <sstream>
 
 #include "lang/flow/front.h"
+#include "lang/flow/graph/views.h"
 #include "lang/flow/race/intervals.h"
 #include "lang/flow/testing/graph_of.h"
+#include "lang/sema/expr_parts.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -182,6 +184,34 @@ TEST(Races, LaunchesAreAskedForWhatProofsCountOnAndForNothingElse) {
   EXPECT_EQ(limits("@unchecked(races)\nx[r as i32] = y[r]"), "");
 }
 
+/// The elements that are stored to and proven free, in order: "x", "-" for one that is not.
+std::string raceFreeStores(const std::string& text) {
+  source::SourceManager sources;
+  diag::DiagnosticSink sink;
+  const auto program = flow::analyze(sources.addText("test.vx", text), sources, sink);
+  std::string out;
+  eachExpr(*program->kernels.front()->body, [&](const Expr& expr) {
+    if (expr.kind == ExprKind::Assign && asAssign(expr).place.kind == ExprKind::Element)
+      out += asAssign(expr).place.isRaceFree ? "x" : "-";
+  });
+  return out;
+}
+
+TEST(Races, OnlyWhatIsFreeInEveryLaunchIsMarkedSo) {
+  const auto marks = [](const std::string& body) {
+    return raceFreeStores(
+        "@launch(grid = [ceil_div(N, 64)], block = 64)\nkernel k(x: &mut Tensor<f32, [N]>, z: &mut Tensor<f32, [N]>, "
+        "p: &Tensor<u32, [N]>, c: &mut Tensor<u32, [1]>) {\nlet r = thread.global_id\nif r < N {\n" +
+        body + "\n}\n}\n");
+  };
+  EXPECT_EQ(marks("x[r] = 1.0"), "x");
+  EXPECT_EQ(marks("x[r as i32] = 1.0"), "-") << "in launches of fewer than 2^31 threads";
+  EXPECT_EQ(marks("x[atomic_add(&mut c[0], 1)] = 1.0"), "-") << "in launches of fewer than 2^32 threads";
+  EXPECT_EQ(marks("x[p[r]] = 1.0"), "-");
+  EXPECT_EQ(marks("x[r] = 1.0\nz[p[r]] = 1.0"), "x-");
+  EXPECT_EQ(marks("x[r] = 1.0\nz[r] = x[p[r]]"), "-x");
+}
+
 TEST(Races, LoopsThatDrawTicketsAreBoundedByWhatTheyGoOnBelow) {
   const auto limits = [](const std::string& body) {
     return limitsOf("@launch(grid = [4], block = 32)\nkernel k(x: &mut Tensor<f32, [M]>, y: &Tensor<f32, [N]>, c: &mut "
@@ -193,14 +223,27 @@ TEST(Races, LoopsThatDrawTicketsAreBoundedByWhatTheyGoOnBelow) {
             "N <= 134217728");
   EXPECT_EQ(limits("var i = atomic_add(&mut c[0], 1)\nwhile i < 100 {\nx[i] = 1.0\ni = atomic_add(&mut c[0], 1)\n}"),
             "");
-  for (const char* body : {"for i in range(thread.global_id, N, 128) {\nx[atomic_add(&mut c[0], 1)] = y[i]\n}",
-                           "var i = 0usize\nwhile i < N {\nx[atomic_add(&mut c[0], 1)] = y[i]\ni += 1\n}",
-                           "let f = atomic_add(&mut c[0], 1)\nwhile f < n {\nx[atomic_add(&mut c[0], 1)] = 1.0\n}",
-                           "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i as u8 >= 9 { break }\nx[i] = 1.0\n}",
-                           "loop {\nlet i = atomic_add(&mut below[0], 1)\nif i >= 9 { break }\nx[i] = 1.0\n}",
-                           "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i < n { break }\nx[i] = 1.0\n}",
-                           "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i % 2 == 0 { continue }\nif i >= n { break }\n"
-                           "x[i] = 1.0\n}"})
+  for (const char* strided : {"for i in range(thread.global_id, N, 128) {\n",
+                              "for i in range(thread.global_id, N, grid.dim.x * block.dim.x) {\n",
+                              "var i = thread.local_id\nwhile i < N {\ni += 128\n"})
+    EXPECT_EQ(limits(strided + std::string("x[atomic_add(&mut c[0], 1)] = 1.0\n}")), "N <= 536870912") << strided;
+  EXPECT_EQ(
+      limits("for r in 0..4 {\nfor i in range(thread.global_id, N, 128) {\nx[atomic_add(&mut c[0], 2)] = y[i]\n}\n}"),
+      "N <= 67108864");
+  EXPECT_EQ(limits("for i in range(0u32, n, 128) {\nx[atomic_add(&mut c[0], 1)] = 1.0\n}"), "n <= 536870912");
+  for (const char* body :
+       {"for i in range(thread.global_id, N, 127) {\nx[atomic_add(&mut c[0], 1)] = y[i]\n}",
+        "var i = thread.global_id\nwhile i < N {\nx[atomic_add(&mut c[0], 1)] = y[i]\ni += 64\n}",
+        "var i = thread.global_id as u32\nwhile i < n {\nx[atomic_add(&mut c[0], 1)] = 1.0\ni += 128\n}",
+        "var e = n\nwhile e > 0 {\nfor i in range(thread.global_id, N, 128) {\nx[atomic_add(&mut c[0], 1)] = "
+        "y[i]\n}\ne -= 1\n}",
+        "var i = 0usize\nwhile i < N {\nx[atomic_add(&mut c[0], 1)] = y[i]\ni += 1\n}",
+        "let f = atomic_add(&mut c[0], 1)\nwhile f < n {\nx[atomic_add(&mut c[0], 1)] = 1.0\n}",
+        "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i as u8 >= 9 { break }\nx[i] = 1.0\n}",
+        "loop {\nlet i = atomic_add(&mut below[0], 1)\nif i >= 9 { break }\nx[i] = 1.0\n}",
+        "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i < n { break }\nx[i] = 1.0\n}",
+        "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i % 2 == 0 { continue }\nif i >= n { break }\n"
+        "x[i] = 1.0\n}"})
     EXPECT_NE(messagesOf("@launch(grid = [4], block = 32)\nkernel k(x: &mut Tensor<f32, [M]>, y: &Tensor<f32, [N]>, c: "
                          "&mut Tensor<u32, [1]>, n: u32, below: &mut Tensor<i32, [1]>) {\n" +
                          std::string(body) + "\n}\n")

@@ -9,7 +9,8 @@ namespace vortex::lang::flow {
 
 /// No launch adds so much in so many steps to 64 bits: 2^47 threads, or years of them where a loop's trips are not known.
 constexpr __int128 kMostAdded = 256;
-constexpr unsigned kMostQueues = 4;        ///< of a counter; half of its numbers are for their bounds
+constexpr unsigned kMostQueues = 4;  ///< of a counter; half of its numbers are for their bounds
+constexpr __int128 kMostRounds = __int128(1) << 40;
 constexpr __int128 kFewNumbers = 1 << 20;  ///< launches are not held to bounds as small as this
 
 std::optional<Ticket> Tickets::ofValue(ValueId value, Scope scope) {
@@ -107,13 +108,16 @@ bool Tickets::addStep(StepId id, Counter& counter) {
   const MachineType machine = machineType(type);
   if (machine.width >= 64)
     return amount.high <= kMostAdded;
-  const auto rounds = trips(id);
-  const __int128 numbers = __int128(1) << machine.width;
-  if ((rounds && *rounds > (__int128(1) << 40)) || amount.high > numbers ||
-      (!rounds && !addQueue(id, numbers / 2 / kMostQueues / amount.high, counter)))
+  const auto rounds = roundsOf(id);
+  const __int128 each = rounds ? std::max<__int128>(rounds->each, 1) : 1, numbers = __int128(1) << machine.width;
+  if (each > kMostRounds || amount.high > numbers)
+    return false;
+  const __int128 mostOfQueue = numbers / 2 / kMostQueues / (each * amount.high);
+  if (rounds ? rounds->bound != kNoValue && !addBound(rounds->bound, mostOfQueue, counter)
+             : !addQueue(id, mostOfQueue, counter))
     return false;
   // Shares of the counter's numbers: each step has the same. In a queue the first and the last number of a thread need not lie below the bound.
-  const __int128 most = numbers / std::max<__int128>(rounds.value_or(2) * amount.high, 1);
+  const __int128 most = numbers / ((rounds ? each : 2) * amount.high);
   counter.mostThreads =
       counter.mostThreads ? *counter.mostThreads * most / std::max<__int128>(*counter.mostThreads + most, 1) : most;
   return true;
@@ -122,16 +126,21 @@ bool Tickets::addStep(StepId id, Counter& counter) {
 /// All threads together draw as many numbers as the bound says, which is at most this in launches that are not refused.
 bool Tickets::addQueue(StepId step, __int128 most, Counter& counter) {
   const LoopId loop = graph_[graph_.blockOf(step)].loop;
-  ValueId bound = graph_[loop].parent == kNoLoop ? boundOf(loop, graph_[graph_[step].place].root) : kNoValue;
-  if (bound == kNoValue || ++counter.queues > kMostQueues)
+  const ValueId bound = graph_[loop].parent == kNoLoop ? boundOf(loop, graph_[graph_[step].place].root) : kNoValue;
+  return bound != kNoValue && addBound(bound, most, counter);
+}
+
+bool Tickets::addBound(ValueId bound, __int128 most, Counter& counter) {
+  if (++counter.queues > kMostQueues)
     return false;
   if (values_.range(bound, kNoPoint).high <= most)
     return true;
   const NodeTable& nodes = graph_.values;
   while (nodes[bound].kind == NodeKind::Convert && nodes.type(bound).contains(most))
     bound = nodes.operand(bound, 0);
-  const auto limit =
-      nodes.type(bound).isSigned || most < kFewNumbers ? std::nullopt : limitOf(graph_, {&bound, 1}, most);
+  auto limit = nodes.type(bound).isSigned || most < kFewNumbers ? std::nullopt : limitOf(graph_, {&bound, 1}, most);
+  if (limit)
+    limit->ofTickets = true;
   if (limit && std::find(counter.limits.begin(), counter.limits.end(), *limit) == counter.limits.end())
     counter.limits.push_back(*limit);
   return limit.has_value();
@@ -177,26 +186,86 @@ bool Tickets::isDrawnAnew(ValueId value, LoopId loop, LocalId counter) const {
   return true;
 }
 
-/// The product of the trips of the loops around it; nothing where one's are no number.
-std::optional<__int128> Tickets::trips(StepId step) const {
-  __int128 product = 1;
-  const NodeTable& nodes = graph_.values;
+/// Nothing where it is not known.
+std::optional<Tickets::Rounds> Tickets::roundsOf(StepId step) {
+  Rounds out;
   for (LoopId loop = graph_[graph_.blockOf(step)].loop; loop != kNoLoop; loop = graph_[loop].parent) {
-    const auto& counter = graph_[loop].counter;
-    if (!counter || product > (__int128(1) << 40))
+    if (const auto number = trips(loop))
+      out.each = std::min(out.each * *number, kMostRounds + 1);
+    else if (const ValueId bound = out.bound == kNoValue ? strideBound(loop) : kNoValue; bound != kNoValue)
+      out.bound = bound;
+    else
       return std::nullopt;
-    if (counter->isPosition) {
-      if (!nodes.isConstant(counter->trips))
-        return std::nullopt;
-      product *= nodes[counter->trips].constant();
-    } else {
-      if (!nodes.isConstant(counter->begin) || !nodes.isConstant(counter->end))
-        return std::nullopt;
-      const __int128 length = nodes[counter->end].constant() - nodes[counter->begin].constant();
-      product *= length < 0 ? -length : length;
-    }
   }
-  return product;
+  return out;
+}
+
+std::optional<__int128> Tickets::trips(LoopId loop) const {
+  const NodeTable& nodes = graph_.values;
+  const auto& counter = graph_[loop].counter;
+  if (!counter)
+    return std::nullopt;
+  __int128 number = 0;
+  if (counter->isPosition) {
+    if (!nodes.isConstant(counter->trips))
+      return std::nullopt;
+    number = nodes[counter->trips].constant();
+  } else {
+    if (!nodes.isConstant(counter->begin) || !nodes.isConstant(counter->end))
+      return std::nullopt;
+    number = nodes[counter->end].constant() - nodes[counter->begin].constant();
+  }
+  return std::min(number < 0 ? -number : number, kMostRounds + 1);
+}
+
+/// What a counter stays below that begins at 0 or above and goes on by no less than the threads of a launch: none of them comes round more often than
+/// the bound divided by their number, and once more.
+ValueId Tickets::strideBound(LoopId id) {
+  const Loop& loop = graph_[id];
+  const PointId before = pointOf(StepId{indexOf(graph_[loop.before].end) - 1});
+  const auto isNotNegative = [&](ValueId value) {
+    return !graph_.values.type(value).isSigned || values_.range(value, before).low >= 0;
+  };
+  if (loop.counter) {
+    const auto& counter = *loop.counter;
+    const bool isAhead = counter.kind == flow::Counter::Kind::Range && isNotNegative(counter.begin) &&
+                         isStride(values_.integer(counter.step, before), before);
+    return isAhead ? counter.end : kNoValue;
+  }
+  const Step& branch = graph_.terminator(loop.header);
+  if (branch.kind != StepKind::Branch || !graph_.isInside(graph_[loop.header].successors[0], id) ||
+      graph_.isInside(graph_[loop.header].successors[1], id))
+    return kNoValue;
+  const Node condition = graph_.values[branch.value];
+  if (condition.kind != NodeKind::Op || condition.op != Op::Lt)
+    return kNoValue;
+  const ValueId phi = graph_.values.operand(branch.value, 0), end = graph_.values.operand(branch.value, 1);
+  if (graph_.values[phi].kind != NodeKind::Phi || graph_.values.phiBlock(phi) != loop.header ||
+      graph_.changesIn(end, id))
+    return kNoValue;
+  const std::vector<ValueId> operands(graph_.values.phiOperands(phi).begin(), graph_.values.phiOperands(phi).end());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const BlockId from = graph_[loop.header].predecessors[i];
+    const PointId point = pointOf(StepId{indexOf(graph_[from].end) - 1});
+    const bool isAhead =
+        from == loop.before
+            ? isNotNegative(operands[i])
+            : isStride(Polynomial::sum(values_.integer(operands[i], point), values_.integer(phi, point), -1), point);
+    if (!isAhead)
+      return kNoValue;
+  }
+  return end;
+}
+
+bool Tickets::isStride(const std::optional<Polynomial>& step, PointId point) {
+  NodeTable& nodes = values_.nodes();
+  std::optional<Polynomial> threads = Polynomial::constant(1);
+  for (uint32_t axis = 0; axis < kAxes; ++axis)
+    for (const PositionKind kind : {PositionKind::GridDim, PositionKind::BlockDim})
+      threads =
+          threads ? Polynomial::product(*threads, values_.integer(nodes.position(kind, axis), point)) : std::nullopt;
+  const auto more = step && threads ? Polynomial::sum(*step, *threads, -1) : std::nullopt;
+  return more && values_.isAtLeastZero(*more, point);
 }
 
 /// Shared memory begins as it was left: a store before all tickets, outside of loops, and a barrier between.

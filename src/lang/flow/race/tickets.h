@@ -39,11 +39,20 @@ private:
   Counter findCounter(LocalId root);
   bool addStep(StepId step, Counter& counter);
   bool addQueue(StepId step, __int128 most, Counter& counter);
+  bool addBound(ValueId bound, __int128 most, Counter& counter);
   ValueId boundOf(LoopId loop, LocalId counter) const;
   bool isDrawnAnew(ValueId value, LoopId loop, LocalId counter) const;
   bool isFixed(const Place& place) const;
   bool isReset(StepId write, const std::vector<StepId>& draws) const;
-  std::optional<__int128> trips(StepId step) const;
+  struct Rounds {
+    __int128 each = 1;  ///< of every thread
+    ValueId bound =
+        kNoValue;  ///< … times those of a loop in which all threads together have at most so many and one more each
+  };
+  std::optional<Rounds> roundsOf(StepId step);
+  std::optional<__int128> trips(LoopId loop) const;
+  ValueId strideBound(LoopId loop);
+  bool isStride(const std::optional<Polynomial>& step, PointId point);
   bool collect(ValueId value, Ticket& into, std::set<ValueId>& seen) const;
 
   const Graph& graph_;

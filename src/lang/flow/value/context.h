@@ -29,6 +29,11 @@ struct Values::Context {
   std::vector<Polynomial> equalities;  ///< what is 0, by the conditions
   bool areRemaindersKnown = false;
 
+  // What was found, or not proven, while inequalities of a leaf were still being looked for may be too little: it is forgotten behind that.
+  unsigned incomplete = 0;
+  std::vector<uint32_t> partialLeaves;
+  std::vector<Polynomial> notProven;
+
   std::set<ValueId> computing;  ///< their forms: whoever asks meanwhile gets a leaf
 
   void narrow(ValueId leaf, const Interval& range) {

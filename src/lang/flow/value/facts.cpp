@@ -208,18 +208,34 @@ void Values::learnDividend(Context& context, ValueId quotient, const Interval& r
     addAtLeastZero(context, difference(Polynomial::constant(*most + *divisor - 1), dividend));
 }
 
+/// The product is not 0, so that none of its factors is. True if one got a smaller range.
+bool Values::excludeZero(Context& context, const Monomial& product) {
+  bool isBetter = false;
+  const Monomial factors = product;
+  for (ValueId leaf : factors)
+    if (const Interval known = leafRange(context, leaf); known.low == 0 && known.high > 0) {
+      context.narrow(leaf, {1, known.high});
+      isBetter = true;
+    }
+  return isBetter;
+}
+
 /// Ranges of leaves that stand alone in a fact. True if one got smaller.
 bool Values::refine(Context& context) {
   bool isBetter = false;
   std::vector<std::pair<ValueId, Interval>> narrowed;
   for (const Polynomial& fact : context.atLeastZero)
     for (const auto& [monomial, coefficient] : fact.terms()) {
-      if (monomial.size() != 1)
+      if (monomial.empty())
         continue;
       const auto rest = difference(fact, Polynomial::of(monomial, coefficient));
       const __int128 most = rest ? interval(context, *rest).high : Interval::kUnbounded;
       if (most >= Interval::kUnbounded)
         continue;
+      if (monomial.size() > 1) {
+        isBetter |= coefficient > 0 && most < 0 && excludeZero(context, monomial);
+        continue;
+      }
       // coefficient * leaf >= -most
       const Interval known = leafRange(context, monomial[0]);
       Interval bound;

@@ -42,6 +42,8 @@ bool Values::isAtLeastZero(Context& context, const Polynomial& polynomial) {
     return known->second;
   const bool isProven = prove(context, polynomial, {});
   context.isAtLeastZero.insert_or_assign(polynomial, isProven);
+  if (!isProven && context.incomplete > 0)
+    context.notProven.push_back(polynomial);
   return isProven;
 }
 

@@ -188,6 +188,20 @@ bool Values::isAtLeastZero(Context& context, ValueId value) {
   return !nodes_.type(value).isSigned || isAtLeastZero(context, integer(context, value));
 }
 
+/// All terms but the constant divided by the leaf; nothing where one is no multiple of it.
+static std::optional<Polynomial> withoutFactor(const Polynomial& polynomial, ValueId factor) {
+  std::optional<Polynomial> out = Polynomial();
+  for (const auto& [monomial, coefficient] : polynomial.terms()) {
+    if (monomial.empty())
+      continue;
+    Monomial rest = monomial;
+    if (!rest.remove(factor))
+      return std::nullopt;
+    out = out ? Polynomial::sum(*out, Polynomial::of(rest, coefficient)) : std::nullopt;
+  }
+  return out;
+}
+
 //===-- inequalities ----------------------------------------------------------------------------------------------===//
 
 const std::vector<Polynomial>& Values::inequalitiesOf(Context& context, ValueId leaf) {
@@ -198,7 +212,16 @@ const std::vector<Polynomial>& Values::inequalitiesOf(Context& context, ValueId 
     if (each.mentions(leaf))
       result.push_back(each);
   context.inequalities.insert_or_assign(indexOf(leaf), result);  // whoever asks meanwhile
+  ++context.incomplete;
   structuralInequalities(context, leaf, result);
+  if (--context.incomplete > 0) {
+    context.partialLeaves.push_back(indexOf(leaf));
+  } else {
+    for (uint32_t other : std::exchange(context.partialLeaves, {}))
+      context.inequalities.erase(other);
+    for (const Polynomial& polynomial : std::exchange(context.notProven, {}))
+      context.isAtLeastZero.erase(polynomial);
+  }
   return context.inequalities.insert_or_assign(indexOf(leaf), std::move(result)).first->second;
 }
 
@@ -227,6 +250,31 @@ void Values::structuralInequalities(Context& context, ValueId leaf, std::vector<
     inequalitiesOfOp(context, leaf, out);
 }
 
+/// x < M · N makes x / (N · 8) · 8 less than M: what is at least 1 and a multiple of N, which is not negative, is so without N.
+void Values::addReduced(Context& context, const Polynomial& dividend, const Polynomial& divisor,
+                        const Polynomial& product, std::vector<Polynomial>& out) {
+  std::set<ValueId> factors;
+  for (const auto& [monomial, coefficient] : divisor.terms())
+    factors.insert(monomial.begin(), monomial.end());
+  if (factors.empty())
+    return;
+  std::vector<Polynomial> facts = context.atLeastZero;
+  if (const ValueId leaf = dividend.asLeaf(); leaf != kNoValue) {
+    const std::vector<Polynomial>& structural = inequalitiesOf(context, leaf);
+    facts.insert(facts.end(), structural.begin(), structural.end());
+  }
+  const auto rest = difference(dividend, product);
+  for (const Polynomial& fact : facts) {
+    const auto sum = rest ? Polynomial::sum(fact, *rest) : std::nullopt;
+    if (!sum || sum->constantPart() >= 0)
+      continue;
+    for (ValueId factor : factors)
+      if (const auto reduced = withoutFactor(*sum, factor); reduced && leafRange(context, factor).low >= 0)
+        if (const auto known = plus(reduced, -1); known && !known->asConstant())
+          out.push_back(*known);
+  }
+}
+
 void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polynomial>& out) {
   const Node node = nodes_[leaf];
   const auto add = [&](const std::optional<Polynomial>& polynomial) {
@@ -246,6 +294,7 @@ void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polyno
     if (!product || !isAtLeastZero(context, left) || !isAtLeastZero(context, right))
       return;
     add(difference(a, *product));
+    addReduced(context, a, b, *product, out);
     if (!isPositive(b))
       return;
     if (const auto above = Polynomial::sum(*product, b))

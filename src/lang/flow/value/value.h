@@ -157,6 +157,8 @@ private:
   const std::vector<Polynomial>& inequalitiesOf(Context&, ValueId leaf);
   void structuralInequalities(Context&, ValueId leaf, std::vector<Polynomial>&);
   void inequalitiesOfOp(Context&, ValueId leaf, std::vector<Polynomial>&);
+  void addReduced(Context&, const Polynomial& dividend, const Polynomial& divisor, const Polynomial& product,
+                  std::vector<Polynomial>&);
 
   //===-- prove.cpp -----------------------------------------------------------------------------------------------===//
   bool isAtLeastZero(Context&, const Polynomial&);
@@ -178,6 +180,7 @@ private:
   void addAtLeastZero(Context&, const std::optional<Polynomial>&);
   void addNotZero(Context&, const std::optional<Polynomial>&);
   bool refine(Context&);
+  bool excludeZero(Context&, const Monomial& product);
 
   //===-- induction.cpp -------------------------------------------------------------------------------------------===//
   Form ofPhi(Context&, ValueId);

@@ -88,6 +88,21 @@ TEST_F(ValuesTest, BlocksOfAnAxisEndAtTheirLargestNumber) {
   }
 }
 
+TEST_F(ValuesTest, QuotientsOfWhatIsBelowAProductAreBelowItsFactors) {
+  const ValueId m = nodes.extent(0), c = nodes.extent(1), g = argument(kUsize), h = argument(kUsize);
+  launch.products.push_back({{m, c}, kMostElements});
+  where(compare(Op::Lt, g, op(Op::Mul, m, c)));
+  where(compare(Op::Le, h, op(Op::Mul, m, c)));
+  const auto group = [&](ValueId number) { return op(Op::Div, number, op(Op::Mul, this->number(3), c)); };
+  const auto scaled = [&](ValueId number, __int128 by) { return op(Op::Mul, group(number), this->number(by)); };
+  EXPECT_EQ(less(scaled(g, 3), m), Truth::Yes) << "x / (3 c) * 3";
+  EXPECT_EQ(less(scaled(g, 4), m), Truth::Unknown);
+  EXPECT_EQ(less(scaled(h, 3), m), Truth::Unknown) << "h may be m * c";
+  EXPECT_EQ(less(number(0), m), Truth::Yes) << "a product that is not 0";
+  EXPECT_EQ(less(number(0), c), Truth::Yes);
+  EXPECT_EQ(less(number(0), op(Op::Min, op(Op::Sub, m, scaled(g, 3)), number(3))), Truth::Yes);
+}
+
 TEST_F(ValuesTest, NeighboursDifferUnlessACastOrAWholeTurnMakesThemOne) {
   const ValueId i = argument(kUsize), j = argument(kU8);
   EXPECT_EQ(differ(i, add(i, 1)), Truth::Yes);
