@@ -166,6 +166,14 @@ def test_compile_refuses_what_is_no_name_of_a_device():
         vortex.compile(source=SCALE, device=1)
 
 
+def test_one_kernel_is_launched_with_several_sizes_of_blocks(device):
+    program = vortex.compile(source="kernel sizes(out: &mut Tensor<i32, [N]>) { out[thread.global_id] = block.dim.x as i32 }\n", device=device)
+    for block in (32, 64, 7, 64, 32):
+        out = np.zeros(128, np.int32)
+        program.sizes.launch(grid=-(-128 // block), block=block)(out)
+        np.testing.assert_array_equal(out, block)
+
+
 def test_explicit_launch_sizes(device, random):
     program = vortex.compile(source="kernel ids(out: &mut Tensor<i32, [N]>) {\n    let i = block.id.x * block.dim.x + thread.local_id\n    out[i] = thread.local_id as i32\n}\n",
                              device=device)
