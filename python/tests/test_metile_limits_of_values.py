@@ -193,3 +193,17 @@ def test_a_launch_warns_of_memory_that_may_be_read_before_it_is_written():
 
     with pytest.warns(UserWarning, match="W0525.*may be read here before it is written"):
         forgets[(1,)](np.ones(32, np.float32), np.zeros(32, np.float32), 7, BLOCK=32)
+
+
+def test_a_prepared_launch_sees_what_strided_arrays_hold_now(where, random):
+    @metile.kernel
+    def doubled(X, Out, N, BLOCK: metile.constexpr):
+        lanes = metile.arange(0, BLOCK)
+        metile.store(Out + lanes, metile.load(X + lanes, mask=lanes < N) * 2.0, mask=lanes < N)
+
+    whole, out = random.standard_normal((20, 3), dtype=np.float32), np.zeros((20, 2), np.float32)
+    again = doubled[(1,)].prepare(whole[:, 1], out[:, 0], 20, BLOCK=32)
+    np.testing.assert_array_equal(out, np.stack([whole[:, 1] * 2, np.zeros(20)], axis=1))
+    whole[:] = random.standard_normal((20, 3), dtype=np.float32)
+    again()
+    np.testing.assert_array_equal(out, np.stack([whole[:, 1] * 2, np.zeros(20)], axis=1))
