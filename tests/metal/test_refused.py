@@ -135,6 +135,14 @@ def test_program_is_refused_where_it_is_wrong(vortex, tmp_path, name, id, messag
     assert [(label["line"], label["column"]) for label in labels] == [(line, column)], found
 
 
+def test_threadgroup_memory_that_no_threadgroup_has_is_refused(vortex, tmp_path):
+    path = tmp_path / "k.metal"
+    for count, status in ((8192, 0), (8193, 1)):
+        path.write_text(HEAD + KERNEL % f"threadgroup float t[{count}]; t[i] = out[i]; threadgroup_barrier(mem_flags::mem_threadgroup); out[i] = t[i ^ 1];")
+        done = vortex("check", path, status=status)
+        assert status == 0 or "E0904" in done.stderr and "`k` has 32772 bytes of threadgroup memory; Apple's GPUs have 32768" in done.stderr
+
+
 @pytest.mark.parametrize("kind, message", [("atomic<half>", "atomics are int, uint"), ("simdgroup_matrix<int, 8, 8>", "elements of simdgroup matrices are")])
 def test_types_that_metal_has_not_are_refused_where_they_are_used(vortex, tmp_path, kind, message):
     path = tmp_path / "k.metal"

@@ -130,6 +130,7 @@ int checkMetal(const Settings& settings, const std::string& path) {
   if (!response)
     return 1;
   constexpr size_t kMost = 8;  // a library may have thousands of instances of few templates
+  constexpr uint64_t kMostThreadgroupBytes = 32 << 10;
   int status = 0;
   for (size_t i = 0; i < std::min(response->kernels.size(), kMost); ++i) {
     const msl::Kernel& kernel = response->kernels[i];
@@ -139,7 +140,12 @@ int checkMetal(const Settings& settings, const std::string& path) {
     for (const msl::Parameter& parameter : kernel.parameters)
       if (parameter.kind == msl::ParameterKind::Threadgroup)
         request.threadgroupBytes.try_emplace(parameter.index, 16384);
-    status |= read(settings, request) ? 0 : 1;
+    const auto lowered = read(settings, request);
+    if (lowered && lowered->staticThreadgroupBytes > kMostThreadgroupBytes)
+      failWith(settings, "E0904",
+               base::concat("`", kernel.name, "` has ", lowered->staticThreadgroupBytes,
+                            " bytes of threadgroup memory; Apple's GPUs have ", kMostThreadgroupBytes));
+    status |= lowered && lowered->staticThreadgroupBytes <= kMostThreadgroupBytes ? 0 : 1;
   }
   return status;
 }
