@@ -14,4 +14,7 @@ inline constexpr llvm::StringLiteral kTiles = "vx.tiles";
 /// On a product: the target's own word about it.
 inline constexpr llvm::StringLiteral kUnit = "vx.plan";
 
+/// On a window of an argument: the dimensions that it leaves out have extent 1 in all launches that come here.
+inline constexpr llvm::StringLiteral kUnitWindow = "vx.unit";
+
 }  // namespace vortex::passes

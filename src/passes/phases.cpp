@@ -14,6 +14,7 @@
 #include "passes/stream_reductions.h"
 #include "passes/unit_dims.h"
 #include "passes/vector_products.h"
+#include "passes/vector_ways.h"
 
 namespace vortex::passes {
 namespace {
@@ -37,6 +38,8 @@ struct PhasesPass : PassWrapper<PhasesPass, OperationPass<ModuleOp>> {
       rules.reductionBlocks = reductionBlocks;
     if (fusedOnly.hasValue())
       rules.fusedOnly = fusedOnly;
+    if (sumsVectors.hasValue())
+      rules.sumsVectors = sumsVectors;
     if (printsPlan)
       observer = [](StringRef text) { llvm::outs() << text; };
     if (failed(makePhases(getOperation(), rules, observer)))
@@ -48,6 +51,8 @@ struct PhasesPass : PassWrapper<PhasesPass, OperationPass<ModuleOp>> {
   Option<int64_t> squareSide{*this, "square-side", llvm::cl::desc("side of the squares of transposes")};
   Option<int64_t> reductionBlocks{*this, "reduction-blocks", llvm::cl::desc("blocks of partial reductions")};
   Option<bool> fusedOnly{*this, "fused-only", llvm::cl::desc("phases share only what stays in registers")};
+  Option<bool> sumsVectors{*this, "sums-vectors",
+                           llvm::cl::desc("products with one row or column are sums, by a launch")};
   Option<bool> printsPlan{*this, "print-plan", llvm::cl::desc("writes the plan to the standard output"),
                           llvm::cl::init(false)};
 };
@@ -141,7 +146,45 @@ private:
     joinStatements(piece);
     if (!rules_.fusedOnly)
       flattenBetween(piece);
-    sumVectorProducts(piece, rules_.fusedOnly);
+    sumVectorProducts(piece, rules_.sumsVectors);
+    return rules_.sumsVectors ? scheduleWays(piece) : scheduleSums(piece);
+  }
+
+  /// For launches that have vectors where the program has matrices.
+  LogicalResult scheduleWays(ir::KernelOp piece) {
+    addWorkers(piece);
+    SmallVector<VectorWay, 2> ways = addVectorWays(piece);
+    bool isFine = true;
+    SmallVector<ir::LaunchBuilder::Way> cases;
+    for (const VectorWay& way : ways)
+      cases.push_back({.name = way.name, .needs = way.needs, .emit = [&] {
+                         addArguments(way.kernel);
+                         isFine &= succeeded(scheduleSums(way.kernel));
+                       }});
+    cases.push_back({.name = "matrices", .emit = [&] {
+                       addArguments(piece);
+                       isFine &= succeeded(scheduleSums(piece));
+                     }});
+    launch_.choose(piece.getLoc(), cases);
+    return success(isFine);
+  }
+
+  /// What products ask of a launch comes before all temporaries, so it is an argument before any way is planned.
+  void addWorkers(ir::KernelOp piece) {
+    const bool hasProducts = piece.walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (workers_ || !hasProducts || !rules_.asksForWorkers())
+      return;
+    EntryArguments arguments(entry_);
+    const unsigned number = arguments.addLet("workers");
+    arguments.assign();
+    if (number < piece.getNumArguments())
+      piece.insertArgument(number, arguments.types()[number], {}, piece.getLoc());
+    addArguments(piece);
+    launch_.let(entry_.getLoc(), number, ir::sizeClusters(entry_.getContext()));
+    workers_ = ir::sizeScalar(entry_.getContext(), number);
+  }
+
+  LogicalResult scheduleSums(ir::KernelOp piece) {
     ir::SizeAttr areCheaper = rules_.reductionBlocks > 0 ? areColumnsCheaper(piece) : ir::SizeAttr();
     const std::optional<int64_t> known = areCheaper ? ir::constantSize(areCheaper) : 0;
     if (known) {

@@ -55,6 +55,65 @@ def test_vectors_are_rows_and_columns(vortex, tmp_path, backend, element, sizes)
             numpy.testing.assert_array_equal(result, expected.astype(kind), err_msg=name)
 
 
+def softmax(s):
+    return numpy.exp(s - s.max(-1, keepdims=True)) / numpy.exp(s - s.max(-1, keepdims=True)).sum(-1, keepdims=True)
+
+
+LATE = {  # name: (result and expression over x [M, K], w [K, N], b [N], c [M, 1], r [M, N], NumPy)
+    "plain": ("[M, N]", "x @ w", lambda x, w, b, c, r: x @ w),
+    "bias": ("[M, N]", "max(x @ w + b, 0.0) + r", lambda x, w, b, c, r: numpy.maximum(x @ w + b, 0) + r),
+    "scaled": ("[M, N]", "(x @ w) * c", lambda x, w, b, c, r: (x @ w) * c),
+    "gated": ("[M, N]", "(x @ w) * tanh(x @ (w + w))", lambda x, w, b, c, r: (x @ w) * numpy.tanh(x @ (w + w))),
+    "turned": ("[N, M]", "(x @ w).transpose()", lambda x, w, b, c, r: (x @ w).T),
+    "both": ("[N, M]", "w.transpose() @ x.transpose()", lambda x, w, b, c, r: (x @ w).T),
+    "row_sums": ("[M]", "(x @ w).sum(dim = -1)", lambda x, w, b, c, r: (x @ w).sum(-1)),
+    "weights": ("[M, N]", "softmax(x @ w)", lambda x, w, b, c, r: softmax(x @ w)),
+    "chain": ("[M, K]", "(x @ w) @ w.transpose()", lambda x, w, b, c, r: x @ w @ w.T),
+    "gram": ("[M, M]", "x @ x.transpose()", lambda x, w, b, c, r: x @ x.T),
+    "flat": ("[M * N]", "(x @ w + r).reshape([M * N])", lambda x, w, b, c, r: (x @ w + r).reshape(-1)),
+}
+MORE = """
+kernel added(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [K, N]>, b: &Tensor<f32, [N]>, c: &Tensor<f32, [M, 1]>, r: &Tensor<f32, [M, N]>) -> Tensor<f32, [M, N]> {
+    var y = r * 2.0
+    y += x @ w
+    return y * 3.0
+}
+kernel rounds(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [K, N]>, b: &Tensor<f32, [N]>, c: &Tensor<f32, [M, 1]>, r: &Tensor<f32, [M, N]>) -> Tensor<f32, [M, N]> {
+    var y = r * 1.0
+    for i in 0..3 {
+        y = y * 0.5 + x @ w
+    }
+    return y
+}
+"""
+
+
+def test_extents_that_only_the_launch_knows(vortex, tmp_path, backend):
+    """One program, launched with one row, one column, both, none of the depth, and others."""
+    rng = numpy.random.default_rng()
+    parameters = "x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [K, N]>, b: &Tensor<f32, [N]>, c: &Tensor<f32, [M, 1]>, r: &Tensor<f32, [M, N]>"
+    text = MORE + "".join(f"kernel {name}({parameters}) -> Tensor<f32, {shape}> {{\n    return {body}\n}}\n" for name, (shape, body, _) in LATE.items())
+    evaluate = {name: each for name, (_, _, each) in LATE.items()}
+    evaluate |= {"added": lambda x, w, b, c, r: 3 * (2 * r + x @ w), "rounds": lambda x, w, b, c, r: r / 8 + 1.75 * (x @ w)}
+    body, expected = "", {}
+    for number, (m, n, k) in enumerate([(1, 1, 1), (1, 37, 70), (41, 1, 72), (1, 64, 264), (264, 1, 8), (1, 1, 300), (3, 1, 0), (1, 5, 0), (0, 1, 4), (1, 0, 4), (5, 7, 9)]):
+        shapes = {"x": (m, k), "w": (k, n), "b": (n,), "c": (m, 1), "r": (m, n)}
+        arrays = {name: rng.integers(-3, 4, shape).astype("f4") / 4 for name, shape in shapes.items()}
+        for name, array in arrays.items():
+            numpy.save(tmp_path / f"{name}{number}.npy", array)
+            body += f'    let {name}{number}: Tensor<f32, {list(shapes[name])}> = load_npy(format("{{}}/{name}{number}.npy", dir))\n'
+        for name, each in evaluate.items():
+            if name == "weights" and n == 0:
+                continue
+            expected[f"{name}_{number}"] = each(*(array.astype(float) for array in arrays.values()))
+            body += f'    save_npy(format("{{}}/{name}_{number}.npy", dir), {name}({", ".join(f"&{one}{number}" for one in arrays)}))\n'
+    path = tmp_path / "late.vx"
+    path.write_text(f"{text}fn main() {{\n    let dir = args()[0]\n{body}}}\n")
+    vortex("run", path, *backend, "--", tmp_path)
+    for name, each in expected.items():
+        numpy.testing.assert_allclose(numpy.load(tmp_path / f"{name}.npy"), each, rtol=2e-5, atol=2e-5, err_msg=name)
+
+
 def test_sums_of_products_with_vectors_are_wide(vortex, tmp_path, backend):
     """Accumulated in f32 where that is asked for: 4096 ones in f16 are exact, 4097 are not."""
     path = tmp_path / "wide.vx"

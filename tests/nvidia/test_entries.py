@@ -6,15 +6,15 @@ PRODUCT = "x: &Tensor<{0}, [M, K]>, w: &Tensor<{0}, [K, N]>"
 ROWS = "x: &Tensor<{}, [M, N]>"
 #  name: (parameters, element and shape of the result, body), entry points and kilobytes on sm_80, the same on sm_90
 KERNELS = {
-    "product of f16": ((PRODUCT.format("f16"), "f16", "[M, N]", "x @ w"), (14, 700), (20, 800)),
-    "product of bf16": ((PRODUCT.format("bf16"), "bf16", "[M, N]", "x @ w"), (14, 700), (20, 800)),
-    "product of f32": ((PRODUCT.format("f32"), "f32", "[M, N]", "x @ w"), (10, 600), (10, 600)),
-    "product of f64": ((PRODUCT.format("f64"), "f64", "[M, N]", "x @ w"), (14, 600), (14, 600)),
+    "product of f16": ((PRODUCT.format("f16"), "f16", "[M, N]", "x @ w"), (18, 760), (23, 830)),
+    "product of bf16": ((PRODUCT.format("bf16"), "bf16", "[M, N]", "x @ w"), (18, 760), (23, 830)),
+    "product of f32": ((PRODUCT.format("f32"), "f32", "[M, N]", "x @ w"), (19, 690), (19, 690)),
+    "product of f64": ((PRODUCT.format("f64"), "f64", "[M, N]", "x @ w"), (18, 600), (18, 600)),
     "product of i8": ((PRODUCT.format("i8"), "i8", "[M, N]", "x @ w"), (14, 740), (21, 960)),
     "sums of i8 in i32": ((PRODUCT.format("i8"), "i32", "[M, N]", "x @ w"), (14, 740), (21, 930)),
-    "turned operand": (("x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [N, K]>", "bf16", "[M, N]", "x @ w.transpose()"), (14, 700), (20, 800)),
-    "batch of products": (("x: &Tensor<f16, [B, M, K]>, w: &Tensor<f16, [B, K, N]>", "f16", "[B, M, N]", "x @ w"), (14, 750), (20, 900)),
-    "product and bias": ((PRODUCT.format("bf16") + ", b: &Tensor<bf16, [N]>", "bf16", "[M, N]", "max(x @ w + b, 0.0)"), (14, 750), (20, 900)),
+    "turned operand": (("x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [N, K]>", "bf16", "[M, N]", "x @ w.transpose()"), (23, 850), (28, 910)),
+    "batch of products": (("x: &Tensor<f16, [B, M, K]>, w: &Tensor<f16, [B, K, N]>", "f16", "[B, M, N]", "x @ w"), (18, 860), (23, 930)),
+    "product and bias": ((PRODUCT.format("bf16") + ", b: &Tensor<bf16, [N]>", "bf16", "[M, N]", "max(x @ w + b, 0.0)"), (18, 770), (23, 940)),
     "two products": (("x: &Tensor<f16, [M, K]>, v: &Tensor<f16, [K, L]>, w: &Tensor<f16, [L, N]>", "f16", "[M, N]", "x @ v @ w"), (30, 1500), (40, 1700)),
     "softmax of f32": ((ROWS.format("f32"), "f32", "[M, N]", "softmax(x)"), (13, 420), (13, 420)),
     "softmax of bf16": ((ROWS.format("bf16"), "bf16", "[M, N]", "softmax(x)"), (15, 420), (15, 420)),

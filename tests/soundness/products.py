@@ -156,7 +156,8 @@ class Products:
         rng = self.rng
         for _ in range(rng.randint(1, 3)):
             pick = rng.random()
-            rows, columns = [self.dim()] if pick > 0.08 else [], [self.dim()] if pick < 0.92 else []
+            # Of matrices, some have one row or column that only the launch knows of.
+            rows, columns = ([self.dim([1] if rng.random() < 0.15 else None)] if has else [] for has in (pick > 0.08, pick < 0.92))
             made = self.product(*self.matrices(rows, columns), self.sums)
             declared = self.sums != self.kind
             if not declared and self.kind in FLOATS and rng.random() < 0.25 and len(made.shape) == 2:  # two products of one statement

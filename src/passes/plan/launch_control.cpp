@@ -35,7 +35,7 @@ public:
 
   std::vector<ControlStep> run(std::optional<unsigned>& workers) {
     const bool hasProducts = kernel_.walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    asksForWorkers_ = hasProducts && (schedule_.dotLeastRows > 0 || !schedule_.bulkTiles.empty());
+    asksForWorkers_ = hasProducts && schedule_.asksForWorkers();
     findControls(kernel_.getBody().front());
     std::vector<ControlStep> steps;
     if (controls_.empty()) {

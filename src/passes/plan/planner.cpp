@@ -83,7 +83,7 @@ private:
   /// How much of each axis a block of each cluster takes.
   void planPieces() {
     bool hasProducts = llvm::any_of(clusters(), [](const Cluster& c) { return bool(findDot(c)); });
-    if (!hasProducts || (rules_.dotLeastRows == 0 && rules_.bulkTiles.empty()))
+    if (!hasProducts || !rules_.asksForWorkers())
       workers_ = {};
     else if (!workers_)
       workers_ = addLet("workers", ir::sizeClusters(context_));

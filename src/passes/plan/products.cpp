@@ -15,6 +15,10 @@ ProductWays Products::plan(const Cluster& cluster, ir::SizeAttr workers) {
   addSplit(cluster, ways);
   addThin(cluster, ways);
   addCopies(cluster, ways);
+  if (ways.thin && ways.isTiny) {  // a launch more costs less than one block's long way down the depth
+    ir::SizeAttr isDeep = combine(SizeOp::Less, size(schedule_.dotSplitDepth - 1), axes_.extent(ways.thin->depth));
+    ways.thin->when = combine(SizeOp::Or, ways.thin->when, combine(SizeOp::And, ways.isTiny, isDeep));
+  }
   return ways;
 }
 
@@ -122,7 +126,8 @@ void Products::addSplit(const Cluster& cluster, ProductWays& ways) {
   addPieces(dot, blocks, combine(SizeOp::FloorDiv, depth, size(schedule_.dotSplitDepth)), split);
 }
 
-/// Of few rows in few blocks: the second operand is read once as it lies, so that a copy would cost more than it saves.
+/// Of few rows in few blocks: the second operand is read once as it lies, so that a copy would cost more than it saves. Small operands of a long depth
+/// are read by the same code.
 void Products::addThin(const Cluster& cluster, ProductWays& ways) {
   ir::DotOp dot = ways.split && ways.split->blocks.size() == 2 ? splittable(cluster) : nullptr;
   ir::TileLoadOp load = dot && schedule_.dotAlignment > 0 ? copyableLoad(dot.getB()) : nullptr;

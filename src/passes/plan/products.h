@@ -34,10 +34,10 @@ struct ProductWays {
   std::optional<BulkPlan> bulk;
   ir::SizeAttr bulkWhen;  ///< of launches that prefer it to all others
   std::optional<DepthSplit> split;
-  std::optional<DepthSplit> thin;  ///< for launches of few rows that read the second operand once, however it lies
+  std::optional<DepthSplit> thin;  ///< reads operands as they lie: of few rows, or small ones of a long depth
   llvm::SmallVector<AlignedCopy, 2> copies;
-  ir::SizeAttr
-      isTiny;  ///< of launches whose operands are so small that no way of reading them is worth a copy; null: of none
+  /// Of launches whose operands are so small that no way of reading them is worth a copy; null: of none.
+  ir::SizeAttr isTiny;
 };
 
 class Products {

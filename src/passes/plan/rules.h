@@ -100,6 +100,11 @@ struct TensorSchedule {
   int64_t heldScanLeast = 1;
   /// Only what one sweep over the rows of a block computes in registers shares a phase; everything else crosses in global memory.
   bool fusedOnly = false;
+  /// Products with one row are sums, as those with one column are everywhere, and a launch decides it where the extents are its own (vector_ways.h).
+  bool sumsVectors = false;
+
+  /// Products have ways that depend on how many blocks run at once.
+  bool asksForWorkers() const { return dotLeastRows > 0 || !bulkTiles.empty(); }
 };
 
 }  // namespace vortex::passes

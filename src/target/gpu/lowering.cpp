@@ -174,17 +174,6 @@ static bool isWritten(ir::KernelOp phase, Value argument) {
   return written;
 }
 
-/// Temporaries whose rows the schedule made a multiple of 16 bytes; the launch allocates them aligned.
-bool hasAlignedRows(ir::KernelOp phase, unsigned argument) {
-  auto entry = *phase->getParentOfType<mlir::ModuleOp>().getOps<ir::EntryOp>().begin();
-  auto facts = mlir::cast<mlir::DictionaryAttr>(entry.getArgs()[argument]);
-  auto view = mlir::dyn_cast<ir::ViewType>(phase.getArgumentTypes()[argument]);
-  if (facts.getAs<ir::RoleAttr>("role").getValue() != ir::Role::Temp || !view || view.getRank() < 2)
-    return false;
-  auto row = mlir::cast<ir::SizeAttr>(facts.getAs<mlir::ArrayAttr>("extents").getValue().back());
-  return (view.elementBytes() << std::min(row.getExpr().node().zeros, 4u)) % 16 == 0;
-}
-
 void Lowering::lowerArguments() {
   unsigned slot = 0;
   mlir::Block& body = kernel_.getBody().front();
@@ -209,12 +198,15 @@ void Lowering::lowerArguments() {
     const bool isAligned = assumptions_.alignsRows(argument.getArgNumber());
     for (unsigned dim = 0; dim < rank; ++dim)
       view.strides.push_back(body.getArgument(slot + 1 + rank + dim));
+    if (rank > 0)
+      view.rowDim = rowsOf(phase, argument.getArgNumber()).dim;
     if (rank > 0 && (!isParam || assumptions_.unitStrides || isAligned))
-      view.strides[rank - 1] = constant(pitch);
+      view.strides[view.rowDim] = constant(pitch);
     view.alignedRows = pitch == 1 && (isAligned || hasAlignedRows(phase, argument.getArgNumber()));
     view.alignment = view.alignedRows ? 16 : 0;
-    view.wholeRows = rank > 0 && isWholeRow(view, assumptions_.wholeRows.contains(argument.getArgNumber()) ||
-                                                      hasAlignedRows(phase, argument.getArgNumber()));
+    view.wholeRows = rank > 0 && isWholeRow(view, view.rowDim,
+                                            assumptions_.wholeRows.contains(argument.getArgNumber()) ||
+                                                hasAlignedRows(phase, argument.getArgNumber()));
     slot += 1 + 2 * rank;
     setView(argument, std::move(view));
   }

@@ -12,6 +12,7 @@
 #include "chip/chip.h"
 #include "ir/vxt.h"
 #include "target/gpu/hazards.h"
+#include "target/gpu/placement.h"
 #include "target/gpu/shared_memory.h"
 #include "target/gpu/tile_lowering.h"
 #include "target/gpu/view.h"
@@ -21,7 +22,6 @@
 #include <llvm/ADT/Twine.h>
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/IRMapping.h>
-#include <set>
 
 namespace vortex::target::gpu {
 
@@ -37,23 +37,6 @@ struct ModuleState {
       nullptr;             ///< null: tile operations are refused
   std::string error = {};  ///< first construct that could not be lowered, with its location
 };
-
-/// What a version of a phase may assume about the launch's tensors; the caller checks it before it picks the version.
-struct Assumptions {
-  bool unitStrides = false;  ///< innermost strides are innermostStride(): one, but for fields of structs
-  bool alignedRows = false;  ///< data pointers and all other strides are multiples of 16 bytes; implies unitStrides
-  std::set<unsigned> aligned = {};    ///< arguments of which both hold in any case
-  std::set<unsigned> wholeRows = {};  ///< of these, too, and the last extent is a multiple of 16 bytes
-  bool longRows =
-      false;  ///< rows are too long for the registers of a block and for the shared memory of several: blocks have more threads
-
-  bool alignsRows(unsigned argument) const {
-    return alignedRows || aligned.contains(argument) || wholeRows.contains(argument);
-  }
-};
-
-/// Temporaries with rows of whole 16 bytes, whatever the launch.
-bool hasAlignedRows(ir::KernelOp phase, unsigned argument);
 
 /// Lowers one phase. Used once.
 class Lowering {

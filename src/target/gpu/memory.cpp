@@ -72,9 +72,9 @@ void Lowering::endLifetime(ir::AllocOp alloc) {
   shared_.free(root);
 }
 
-bool isWholeRow(const View& view, bool isKnown) {
+bool isWholeRow(const View& view, unsigned dim, bool isKnown) {
   llvm::APInt extent;
-  return isKnown || (mlir::matchPattern(view.extents.back(), mlir::m_ConstantInt(&extent)) &&
+  return isKnown || (mlir::matchPattern(view.extents[dim], mlir::m_ConstantInt(&extent)) &&
                      extent.getSExtValue() * vxt::scalarBytes(view.elementType) % 16 == 0);
 }
 
@@ -87,10 +87,11 @@ void Lowering::lowerSubview(ir::SubviewOp op) {
   auto sizes = op.getSizes().begin();
   unsigned resultDim = 0;
   Value base = source.base ? source.base : constant(0);
+  const unsigned rowDim = mlir::isa<mlir::BlockArgument>(op.getSource()) ? source.rowDim : source.rank() - 1;
   bool keepsRows = source.alignedRows, keepsAlignment = true;
   for (auto [dim, start] : llvm::enumerate(op.getOffsets())) {
     Value from = scalar(start);
-    bool isLast = dim + 1 == source.rank();
+    const bool isLast = dim == rowDim;
     keepsAlignment &= constantOf(from) == 0 || (source.alignedRows && !isLast);
     base = add(base, mul(from, source.strides[dim]));
     if (llvm::is_contained(op.getDropped(), int64_t(dim))) {
@@ -103,8 +104,9 @@ void Lowering::lowerSubview(ir::SubviewOp op) {
   }
   result.base = base;
   result.alignedRows = keepsRows;
-  const bool hasLast = result.rank() > 0 && !llvm::is_contained(op.getDropped(), int64_t(source.rank()) - 1);
-  result.wholeRows = hasLast && isWholeRow(result, source.wholeRows && result.extents.back() == source.extents.back());
+  const bool hasLast = result.rank() > 0 && !llvm::is_contained(op.getDropped(), int64_t(rowDim));
+  result.wholeRows = hasLast && isWholeRow(result, result.rank() - 1,
+                                           source.wholeRows && result.extents.back() == source.extents[rowDim]);
   result.alignment = keepsAlignment ? source.alignment : 0;
   setView(op.getResult(), std::move(result));
 }

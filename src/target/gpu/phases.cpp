@@ -34,6 +34,8 @@ static std::set<unsigned> argumentsOfTiles(ir::KernelOp phase) {
   return found;
 }
 
+static size::Expr both(size::Expr a, size::Expr b) { return a && b ? size::make(size::Op::And, a, b) : a ? a : b; }
+
 static bool hasWideLoad(ir::vxt::KernelOp kernel) {
   return kernel
       .walk([](ir::vxt::LoadOp load) {
@@ -41,39 +43,6 @@ static bool hasWideLoad(ir::vxt::KernelOp kernel) {
                                                            : mlir::WalkResult::advance();
       })
       .wasInterrupted();
-}
-
-static size::Expr both(size::Expr a, size::Expr b) { return a && b ? size::make(size::Op::And, a, b) : a ? a : b; }
-
-static size::Expr isMultipleOf16(size::Expr value) {
-  return size::make(size::Op::Equal, size::make(size::Op::Mod, value, 16), 0);
-}
-
-/// Where the launch's tensors are as `assumptions` says; null: always.
-static size::Expr conditionFor(ir::KernelOp phase, const artifact::Kernel& kernel, Assumptions assumptions) {
-  size::Arena& arena = ir::sizeArena(phase.getContext());
-  size::Expr all;
-  for (auto [i, type] : llvm::enumerate(phase.getArgumentTypes())) {
-    auto number = static_cast<unsigned>(i);
-    auto view = mlir::dyn_cast<ir::ViewType>(type);
-    bool isRead = llvm::any_of(phase.getBody().getArgument(number).getUsers(),
-                               [](mlir::Operation* user) { return !mlir::isa<ir::DimOp>(user); });
-    if (!view || view.getRank() == 0 || !isRead || hasAlignedRows(phase, number))
-      continue;
-    auto rank = static_cast<unsigned>(view.getRank());
-    int64_t pitch = innermostStride(kernel, number);
-    const bool isAligned = assumptions.alignsRows(number);
-    if (i < kernel.params.size() && (assumptions.unitStrides || isAligned))  // the launch allocates the others
-      all = both(all, size::make(size::Op::Equal, arena.stride(number, rank - 1), pitch));
-    if (!isAligned || pitch != 1)
-      continue;
-    all = both(all, isMultipleOf16(arena.address(number)));
-    for (unsigned dim = 0; dim + 1 < rank; ++dim)
-      all = both(all, isMultipleOf16(size::make(size::Op::Mul, arena.stride(number, dim), view.elementBytes())));
-    if (assumptions.wholeRows.contains(number))
-      all = both(all, isMultipleOf16(size::make(size::Op::Mul, arena.dim(number, rank - 1), view.elementBytes())));
-  }
-  return all;
 }
 
 size::Expr sharedBytesOf(ir::vxt::KernelOp kernel) {

@@ -21,13 +21,14 @@ struct View {
   bool readOnly = false;     ///< a parameter nobody writes during the launch: Cache::ReadOnly loads are allowed
   int64_t alignment = 0;     ///< known alignment of the first element in bytes; 0: the element's
   bool alignedRows = false;  ///< strides of all but the last dimension are multiples of 16 bytes, its own is one
+  unsigned rowDim = 0;       ///< of an argument: what stands for the last dimension above (rowsOf)
   bool wholeRows = false;    ///< the last extent is a multiple of 16 bytes
   /// A local view made outside a region has an instance per logical thread of this hardware thread.
   llvm::SmallVector<mlir::Value> slotPointers;
   unsigned rank() const { return extents.size(); }
 };
 
-/// The last extent is a multiple of 16 bytes: known, or a constant that is.
-bool isWholeRow(const View& view, bool isKnown);
+/// The extent of this dimension is a multiple of 16 bytes: known, or a constant that is.
+bool isWholeRow(const View& view, unsigned dim, bool isKnown);
 
 }  // namespace vortex::target::gpu

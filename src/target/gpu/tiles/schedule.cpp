@@ -17,6 +17,7 @@ passes::TensorSchedule tensorSchedule(const chip::Gpu& chip, mlir::ModuleOp modu
   schedule.sweptElementsPerBlock = 65536;
   schedule.keptElementsPerBlock = kMostKeptElements;
   schedule.fusedOnly = true;
+  schedule.sumsVectors = true;
   if (module)
     dot::schedulePlans(schedule, module, chip);
   return schedule;

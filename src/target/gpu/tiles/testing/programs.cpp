@@ -5,6 +5,7 @@
 #include "ir/size_attr.h"
 #include "size/evaluate.h"
 #include "target/gpu/testing/machine.h"
+#include "target/interface/describe.h"
 
 #include <cmath>
 #include <cstring>
@@ -163,36 +164,20 @@ int64_t evaluate(ir::SizeAttr size, mlir::TypeRange types, const std::vector<uin
   });
 }
 
-/// Data and rows start at multiples of 16 bytes.
-bool isAligned(const std::vector<uint64_t>& slots, mlir::TypeRange types) {
-  size_t slot = 0;
-  for (mlir::Type type : types) {
-    auto view = llvm::dyn_cast<ir::ViewType>(type);
-    if (!view) {
-      ++slot;
-      continue;
-    }
-    auto rank = static_cast<size_t>(view.getRank());
-    if (slots[slot] % 16 != 0)
-      return false;
-    for (size_t dim = 0; dim + 1 < rank; ++dim)
-      if (slots[slot + 1 + rank + dim] * static_cast<uint64_t>(view.elementBytes()) % 16 != 0)
-        return false;
-    slot += 1 + 2 * rank;
-  }
-  return true;
-}
-
 /// Runs the phases of one launch on the machine.
 class Steps : public ir::LaunchActions {
 public:
   /// `seed`: even: the launch's own cases.
-  Steps(Lowered& lowered, Lowered& picked, mlir::TypeRange types, Launch& launch, unsigned seed)
-      : lowered_(lowered), picked_(picked), types_(types), launch_(launch), drawsCases_(seed % 2 != 0), lot_(seed) {}
+  Steps(Lowered& lowered, Lowered& fast, mlir::TypeRange types, Launch& launch, unsigned seed)
+      : lowered_(lowered), fast_(fast), types_(types), launch_(launch), drawsCases_(seed % 2 != 0), lot_(seed) {
+    describeInterface(*lowered.vx->getOps<ir::EntryOp>().begin(), interface_);
+  }
 
   bool run(ir::KernelOp phase) override {
     auto phases = lowered_.vx->getOps<ir::KernelOp>();
-    auto kernels = picked_.vxt->getOps<ir::vxt::KernelOp>();
+    const size::Expr areAligned = conditionFor(phase, interface_, {.unitStrides = true, .alignedRows = true});
+    const bool isFast = !areAligned || valueOf(ir::SizeAttr::get(phase.getContext(), areAligned)) != 0;
+    auto kernels = (isFast ? fast_ : lowered_).vxt->getOps<ir::vxt::KernelOp>();
     ir::vxt::KernelOp kernel = *std::next(kernels.begin(), std::distance(phases.begin(), llvm::find(phases, phase)));
     for (auto [axis, size] : llvm::enumerate(phase.getGrid()->getAsRange<ir::SizeAttr>()))
       launch_.grid[axis] = valueOf(size);
@@ -214,7 +199,11 @@ public:
     return *reinterpret_cast<const int64_t*>(launch_.slots[slotOf(temporary)]);
   }
   int64_t valueOf(ir::SizeAttr size) override { return evaluate(size, types_, launch_.slots); }
-  bool isTaken(ir::CaseOp each) override { return drawsCases_ ? lot_() % 2 == 0 : LaunchActions::isTaken(each); }
+  bool isTaken(ir::CaseOp each) override {
+    if (!drawsCases_)
+      return LaunchActions::isTaken(each);
+    return (!each.getNeeds() || valueOf(*each.getNeeds()) != 0) && lot_() % 2 == 0;
+  }
 
 private:
   size_t slotOf(unsigned argument) {
@@ -222,14 +211,15 @@ private:
     return ir::slotOf(size::Node{.op = op, .argument = argument}, types_);
   }
 
-  Lowered &lowered_, &picked_;
+  Lowered &lowered_, &fast_;
+  artifact::Kernel interface_;
   mlir::TypeRange types_;
   Launch& launch_;
   const bool drawsCases_;
   std::mt19937_64 lot_;
 };
 
-/// Runs the phases that a launch takes, or of cases drawn by lot, with temporaries full of garbage, in the version that the tensors allow.
+/// Runs the phases that a launch takes, or of cases drawn by lot, with temporaries full of garbage, in the versions that the tensors allow.
 void launch(Lowered& lowered, Lowered& fast, std::vector<Storage>& storages, unsigned seed) {
   Launch base;
   base.seed = seed;
@@ -257,7 +247,7 @@ void launch(Lowered& lowered, Lowered& fast, std::vector<Storage>& storages, uns
     auto element = llvm::cast<ir::ViewType>(types[i]).elementBytes();
     base.memory.push_back({reinterpret_cast<char*>(temporaries.back().data()), count * static_cast<size_t>(element)});
   }
-  Steps steps(lowered, isAligned(base.slots, types) ? fast : lowered, types, base, seed);
+  Steps steps(lowered, fast, types, base, seed);
   ir::walkLaunch(*lowered.vx, steps);
 }
 
