@@ -379,12 +379,12 @@ void Emitter::emitAssign(const Expr& expr) {
   if (target.kind == ExprKind::Slice || (target.type && stripRef(target.type)->isTensor()))
     return emitAssignTile(expr);
   Location at = loc(expr);
-  Place destination = place(target);
-  if (!expr.hasOp) {
+  if (!expr.hasOp) {  // the value first, then the place: as the checks and host code do
     Flat flat = eval(value);
-    return store(at, destination, std::move(flat));
+    return store(at, place(target), std::move(flat));
   }
   Value operand = evalScalar(value);
+  Place destination = place(target);
   bool isShift = expr.binaryOp == lang::BinaryOp::Shl || expr.binaryOp == lang::BinaryOp::Shr;
   if (isShift)  // the count keeps its own type
     operand = math_.cast(at, operand, scalarOf(value.type), scalarOf(target.type));

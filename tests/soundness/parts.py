@@ -102,6 +102,8 @@ def a_list(n):
 class Parts:
     """`text` ends with status 0 if every part is what Python says."""
 
+    CHECKED = True
+
     def __init__(self, rng):
         self.rng, self.leaves, self.trees, self.changing, lines = rng, [], [], [], []
         self.mayLend = True  # a reference to a variable would keep it from changing

@@ -8,6 +8,7 @@ import pytest
 
 import cases
 import grids
+import jumps
 import parts
 import products
 import ranks
@@ -77,10 +78,11 @@ def test_host_programs_print_what_python_computes(vortex, tmp_path, device):
             assert printed == expected, f"seed {seed}: {' '.join(arguments)} differs, see {path}"
 
 
-def test_parts_are_what_python_computes(vortex, tmp_path, device):
+@pytest.mark.parametrize("make", [parts.Parts, jumps.Jumps])
+def test_programs_agree_with_what_they_state(make, vortex, tmp_path, device):
     for seed in seeds(12):
-        path = tmp_path / f"parts{seed}.vx"
-        path.write_text(parts.Parts(random.Random(seed)).text)
-        for arguments in runs(device):
+        path = tmp_path / f"{make.__name__}{seed}.vx"
+        path.write_text(make(random.Random(seed)).text)
+        for arguments in runs(device) if make.CHECKED else [["--device", device], ["--device", "interpreter"]]:
             done = vortex("run", path, *arguments)
             assert done.returncode == 0, f"seed {seed}: {' '.join(arguments)}, see {path}: {done.stderr}"

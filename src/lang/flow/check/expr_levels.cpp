@@ -10,7 +10,7 @@ namespace {
 using Control = ExprLevels::Control;
 Control stronger(Control a, Control b) { return b.level > a.level ? b : a; }
 
-constexpr int kMostAssignments = 64;
+constexpr size_t kMostAssignments = 1000;
 
 bool isLocalTensor(Type type) { return type && type->isTensor() && !type->isValue && type->space == Space::Local; }
 
@@ -128,21 +128,20 @@ Control ExprLevels::controlOf(const Expr& expr) const {
   return found == blocks_.end() ? Control() : controlAt(expr, found->second);
 }
 
-const Expr* ExprLevels::originOf(const Expr& expr, int depth) const {
-  if (depth > kMostAssignments)
-    return nullptr;
+const Expr* ExprLevels::originOf(const Expr& expr, std::set<const Variable*>& seen) const {
   if (expr.kind == ExprKind::Builtin && isPosition(expr.builtin))
     return &expr;
   if (expr.kind == ExprKind::Builtin && isBlockReduction(expr.builtin))
     return nullptr;
   if (expr.kind == ExprKind::Var) {
     const auto found = variables_.find(expr.variable);
-    return found != variables_.end() && found->second.level != Level::Block && found->second.cause
-               ? originOf(*found->second.cause, depth + 1)
+    return found != variables_.end() && found->second.level != Level::Block && found->second.cause &&
+                   seen.size() < kMostAssignments && seen.insert(expr.variable).second
+               ? originOf(*found->second.cause, seen)
                : nullptr;
   }
   const Expr* origin = nullptr;
-  forEachChild(expr, [&](const Expr& child) { origin = origin ? origin : originOf(child, depth + 1); });
+  forEachChild(expr, [&](const Expr& child) { origin = origin ? origin : originOf(child, seen); });
   return origin;
 }
 

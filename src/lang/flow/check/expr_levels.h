@@ -29,7 +29,10 @@ public:
   Level of(const Variable* variable) const;
   Control controlOf(const Expr& expr) const;
   /// The thread-dependent leaf that makes the expression vary, through the assignments of variables; null if it does not.
-  const Expr* originOf(const Expr& expr) const { return originOf(expr, 0); }
+  const Expr* originOf(const Expr& expr) const {
+    std::set<const Variable*> seen;
+    return originOf(expr, seen);
+  }
   /// The variable whose value a place is part of, through fields, array elements and references; null for tensors in memory.
   const Variable* valueRoot(const Expr& place) const;
 
@@ -51,7 +54,7 @@ private:
   Level withGraph(const Expr& expr, Level level) const;
   void store(const Expr& expr, Level level);
   Control controlAt(const Expr& expr, BlockId block) const;
-  const Expr* originOf(const Expr& expr, int depth) const;
+  const Expr* originOf(const Expr& expr, std::set<const Variable*>& seen) const;
 
   const Graph& graph_;
   const Structure& structure_;

@@ -1,4 +1,5 @@
 #include "lang/sema/kernel/inline_calls.h"
+#include "lang/sema/kernel/order_jumps.h"
 
 #include "lang/sema/children.h"
 #include "lang/sema/element.h"
@@ -91,6 +92,8 @@ public:
     active_.push_back(&kernel_);
     if (kernel_.body)
       visit(kernel_.body);
+    if (kernel_.body && ok_)
+      orderJumps(program_, kernel_);
     return ok_;
   }
 

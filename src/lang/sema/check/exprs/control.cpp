@@ -87,7 +87,9 @@ Expr* checkIf(BodyState& body, const syn::IfExpr* expr, Type expected) {
 }
 
 Expr* checkWhile(BodyState& body, const syn::WhileExpr* expr) {
+  std::vector<BodyState::Loop> around = std::exchange(body.loops, {});  // a jump here would leave which loop?
   Expr* test = condition(body, expr->condition);
+  body.loops = std::move(around);
   body.loops.push_back({});
   Expr* inner = checkBlock(body, expr->body, body.types.unit());
   body.loops.pop_back();
