@@ -1,5 +1,6 @@
 #include "analysis/shared_lifetimes.h"
 
+#include "analysis/element_control.h"
 #include "base/check.h"
 #include "ir/location.h"
 
@@ -66,10 +67,17 @@ void SharedLifetimes::add(ir::AllocOp alloc) {
       if (mlir::FileLineColLoc at = ir::fileLocation(user->getLoc());
           at && declared && at.getFilename() == declared.getFilename())
         lifetime.lastLine = std::max<uint32_t>(lifetime.lastLine, at.getLine());
-      if (user->getNumRegions() == 0)
-        for (mlir::Value result : user->getResults())
+      auto reach = [&](mlir::Operation* op) {
+        for (mlir::Value result : op->getResults())
           if (carriesMemory(result))
             reached.insert(result);
+      };
+      if (user->getNumRegions() == 0)
+        reach(user);
+      // What every element runs by itself runs where its results are used.
+      for (mlir::Operation* op = user; op != block->getParentOp(); op = op->getParentOp())
+        if (mlir::isa<mlir::scf::IfOp, mlir::scf::ForOp, mlir::scf::WhileOp>(op) && isElementControl(op))
+          reach(op);
     }
   mlir::Operation* last = lastIn(*block, users);
   if (!lastCopy)

@@ -194,6 +194,35 @@ TEST(SharedLifetimes, ATileThatIsStoredLaterKeepsItsSourceAlive) {
   EXPECT_EQ(peakOf(context, first + second + use), 512);
 }
 
+/// Branches and loops that every element runs by itself run where their results are stored.
+TEST(SharedLifetimes, ATileOfElementControlKeepsItsSourceAlive) {
+  mlir::MLIRContext context;
+  context.getOrLoadDialect<ir::VxDialect>();
+  const std::string first = R"(%a = vx.alloc : !vx.view<64xf32, shared>
+    vx.store %f, %a[%c0] : f32, !vx.view<64xf32, shared>
+    %t = vx.tile_load %a[%c0] : !vx.view<64xf32, shared> -> tensor<64xf32>
+  )",
+                    second = R"(%d = vx.alloc : !vx.view<64xf32, shared>
+    vx.store %f, %d[%c0] : f32, !vx.view<64xf32, shared>
+  )",
+                    use = "vx.tile_store %u, %x[%c0] : tensor<64xf32>, !vx.view<?xf32, global>\n";
+  for (const char* control : {R"(%u = scf.if %b -> (tensor<64xf32>) {
+      %v = arith.negf %t : tensor<64xf32>
+      scf.yield %v : tensor<64xf32>
+    } else {
+      scf.yield %t : tensor<64xf32>
+    }
+  )",
+                              R"(%u = scf.for %i = %c0 to %n step %c1 iter_args(%s = %t) -> (tensor<64xf32>) {
+      %v = arith.addf %s, %s : tensor<64xf32>
+      scf.yield %v : tensor<64xf32>
+    }
+  )"}) {
+    EXPECT_EQ(peakOf(context, first + control + use + second), 256);
+    EXPECT_EQ(peakOf(context, first + control + second + use), 512);
+  }
+}
+
 TEST(SharedLifetimes, TheLastBranchThatNeedsMemoryEndsIt) {
   mlir::MLIRContext context;
   context.getOrLoadDialect<ir::VxDialect>();

@@ -459,5 +459,31 @@ TEST(Product, InsideOfAnOnlineSoftmaxAgreesWithALoop) {
   }
 }
 
+/// A maximum along columns of a tile in shared memory, of which a branch chooses what is stored: the maximum takes no byte of the tile's.
+TEST(Tiles, ThatBranchesComputeFromSharedMemoryKeepTheirSource) {
+  const std::string source = R"(@tile(m = 4, n = 4)
+@launch(block = 128)
+kernel k(a: &Tensor<f32, [M, N]>) -> Tensor<f32, [M, N]> {
+    var acc: Tensor<f32, [4, 4]> @local = a[block_m..+4, block_n..+4] * 2.0
+    let t: Tensor<f32, [4, 4]> @shared
+    t = acc
+    sync_block()
+    acc = t + 0.0
+    acc = acc - acc.max(dim = 0, keepdim = true)
+    if block_m > block_n { acc = acc + 3.0 } else { acc = -acc }
+    return acc
+}
+)";
+  for (Layouts layout : {Layouts{.aligned = true}, Layouts{}})
+    check({source, {{24, 16}}, {24, 16}}, layout, 3, 1e-5, [](int64_t i, const std::vector<Matrix>& params) {
+      const int64_t row = i / 16 / 4 * 4, column = i % 16;
+      double most = -HUGE_VAL;
+      for (int64_t k = row; k < row + 4; ++k)
+        most = std::max(most, 2.0 * params[0].values[static_cast<size_t>(k * 16 + column)]);
+      const double rest = 2.0 * params[0].values[static_cast<size_t>(i)] - most;
+      return row > column / 4 * 4 ? rest + 3 : -rest;
+    });
+}
+
 }  // namespace
 }  // namespace vortex::target::gpu::dot
