@@ -230,8 +230,7 @@ static bool checkArgs(BodyState& body, FunctionCall& target, const std::vector<c
       }
   for (size_t i = 0; i < placed.size(); ++i)
     if (placed[i] && !args[i]) {
-      if (item->params[i].type)
-        infer(body, item->params[i].type, outline(body, placed[i]), env, target.scope);
+      inferLengths(body, item->params[i].type, placed[i], env, target.scope);
       checkOne(i, hintFor(body, item->params[i].type, env, target));
     }
   return ok;

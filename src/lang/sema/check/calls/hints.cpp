@@ -1,5 +1,6 @@
 #include "lang/sema/check/calls/hints.h"
 #include "lang/sema/check/session.h"
+#include "lang/sema/check/traits/generics.h"
 #include "lang/sema/check/types/resolve_type.h"
 #include "lang/syntax/ast_walk.h"
 
@@ -68,13 +69,18 @@ Type hintFor(BodyState& body, const syn::Type* written, const GenericEnv& env, c
   return isError(type) ? nullptr : type;
 }
 
-Type outline(BodyState& body, const syn::Expr* value) {
+void inferLengths(BodyState& body, const syn::Type* written, const syn::Expr* value, GenericEnv& env,
+                  ItemScope* scope) {
   if (auto* ref = value->tryAs<syn::RefExpr>())
     value = ref->operand;
+  if (auto* ref = written ? written->tryAs<syn::RefType>() : nullptr)
+    written = ref->inner;
+  auto* type = written ? written->tryAs<syn::ArrayType>() : nullptr;
   auto* list = value->tryAs<syn::ArrayExpr>();
-  if (!list || list->isVec || list->form != syn::ArrayForm::List || list->elems.empty())
-    return body.types.error();
-  return body.types.array(outline(body, list->elems[0]), list->elems.size());
+  if (!type || !list || list->isVec || list->form != syn::ArrayForm::List || list->elems.empty())
+    return;
+  infer(body, type, body.types.array(body.types.error(), list->elems.size()), env, scope);
+  inferLengths(body, type->elem, list->elems[0], env, scope);
 }
 
 }  // namespace vortex::lang

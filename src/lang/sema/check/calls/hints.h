@@ -7,7 +7,7 @@ namespace vortex::lang {
 
 /// The parameter's type as far as it is known, with extents of their own; null if generics are missing.
 Type hintFor(BodyState& body, const syn::Type* written, const GenericEnv& env, const FunctionCall& target);
-/// Of a list that is written its length, and those of the lists in it; all else is an error type.
-Type outline(BodyState& body, const syn::Expr* value);
+/// Binds what a parameter calls the length of a list that is written, and of the lists in it.
+void inferLengths(BodyState& body, const syn::Type* written, const syn::Expr* value, GenericEnv& env, ItemScope* scope);
 
 }  // namespace vortex::lang
