@@ -15,6 +15,7 @@
 #include "passes/unit_dims.h"
 #include "passes/vector_products.h"
 #include "passes/vector_ways.h"
+#include "size/text.h"
 
 namespace vortex::passes {
 namespace {
@@ -158,10 +159,13 @@ private:
     SmallVector<ir::LaunchBuilder::Way> cases;
     for (const VectorWay& way : ways)
       cases.push_back({.name = way.name, .needs = way.needs, .emit = [&] {
+                         observeCase(way.name, " needs ", way.needs);
                          addArguments(way.kernel);
                          isFine &= succeeded(scheduleSums(way.kernel));
                        }});
     cases.push_back({.name = "matrices", .emit = [&] {
+                       if (!ways.empty())
+                         observeCase("matrices");
                        addArguments(piece);
                        isFine &= succeeded(scheduleSums(piece));
                      }});
@@ -200,12 +204,18 @@ private:
     reduceColumnsFirst(other);
     bool isFine = true;
     ir::SizeAttr areDearer = ir::sizeBinary(size::Op::Less, areCheaper, ir::sizeConstant(entry_.getContext(), 1));
-    launch_.choose(piece.getLoc(),
-                   {{.name = "rows first", .when = areDearer, .emit = [&] { isFine &= succeeded(plan(piece)); }},
-                    {.name = "columns first", .emit = [&] {
-                       addArguments(other);
-                       isFine &= succeeded(plan(other));
-                     }}});
+    launch_.choose(piece.getLoc(), {{.name = "rows first",
+                                     .when = areDearer,
+                                     .emit =
+                                         [&] {
+                                           observeCase("rows first", " when ", areDearer);
+                                           isFine &= succeeded(plan(piece));
+                                         }},
+                                    {.name = "columns first", .emit = [&] {
+                                       observeCase("columns first");
+                                       addArguments(other);
+                                       isFine &= succeeded(plan(other));
+                                     }}});
     return success(isFine);
   }
 
@@ -227,6 +237,13 @@ private:
     llvm::raw_string_ostream out(text);
     print(out, plan);
     observer_(text);
+  }
+
+  /// Of what is chosen before a piece is planned.
+  void observeCase(StringRef name, StringRef word = "", ir::SizeAttr condition = {}) {
+    if (observer_)
+      observer_("case \"" + name.str() + "\"" + word.str() + (condition ? size::print(condition.getExpr()) : "") +
+                "\n");
   }
 
   std::string nextName(StringRef kind) { return (entry_.getSymName() + "." + kind + "." + Twine(phases_++)).str(); }
