@@ -2,6 +2,7 @@
 VORTEX_SOUNDNESS_SECONDS=600 runs each test that long, with new seeds (printed by what fails); VORTEX_SOUNDNESS_SEED runs one seed."""
 import os
 import random
+import subprocess
 import time
 
 import pytest
@@ -64,6 +65,22 @@ def test_kernels_compute_what_numpy_does(kind, vortex, tmp_path, device):
             wrong += cases.run(vortex, made, tmp_path / f"{made[0].name}_{''.join(filter(str.isalnum, ''.join(arguments)))}", arguments)
         total += len(group)
     assert not wrong, f"{len(wrong)} wrong of {total} programs\n" + "\n\n".join(wrong[:10])
+
+
+@pytest.mark.parametrize("kind", ["tiles", "columns", "ranks", "whole tensors"])
+def test_printed_metal_computes_what_numpy_does(kind, program, metal_lacks, tmp_path):
+    """Metal is printed from the code that GPUs run: a judge of their tiles, memory and barriers where there is no GPU."""
+
+    def vortex(*arguments, status):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        return subprocess.run([str(program), *map(str, arguments)], env=environment, capture_output=True, text=True)
+
+    make, found, right = KINDS[kind][0], [], 0
+    for seed in seeds(8):
+        wrong = cases.run(vortex, [make(random.Random(seed), f"c{seed}", seed).case], tmp_path / f"m{seed}", ["--device", "metal3.1"])
+        right += not wrong
+        found += [text for text in wrong if not metal_lacks.search(text)]
+    assert right and not found, f"{len(found)} wrong, {right} right\n" + "\n\n".join(found[:10])
 
 
 def test_host_programs_print_what_python_computes(vortex, tmp_path, device):
