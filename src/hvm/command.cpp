@@ -342,6 +342,8 @@ int run(const Settings& settings, const Program& program) {
     return fail(done.error().message);
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   printStatistics(settings, run.interactionsByThread(), run.heap().highWater(), elapsed.count());
+  if (settings.stats && settings.usesFrontier)
+    std::puts("- The frontier engine left the program to the evaluator");
   if (settings.stats && run.offloadedInteractions() > 0)
     printReport(session || !cpuSession ? settings.frontier.device : "cpu", run.offloadedInteractions(),
                 session || !cpuSession ? report : cpuReport);

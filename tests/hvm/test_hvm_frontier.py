@@ -17,6 +17,12 @@ CHURCH = "@two = λ&f.λx. f(f(x))\n@main = λs.λz. @two(@two, s, z)\n"
 TREE = "@tree = λ{0: #Leaf{3}; λ&d. #Node{@tree(d - 1), @tree(d - 1), d}}\n@main = @tree(3)\n"
 SPREAD = [[], ["--blocks", "3", "--region-size", "256"], ["--blocks", "13"]]
 FORMS = ["--owner", "--one-launch", "--atomics"]
+# What the engine gives up: copies in circles, and variables that leave their functions (decision 0163).
+LEFT = {"cyclic_same_label", "cyclic_two_numerals", "cyclic_two_numerals_collapsed", "church_numeral_collapsed"}
+
+
+def is_left(out):
+    return "left the program to the evaluator" in out
 
 PAIRS_TRACE = """\
 Conceptual heap:
@@ -94,11 +100,12 @@ def test_results_and_counts_are_those_of_the_evaluator(case, hvm):
         if "has no rules for" in err:
             return
         assert status == 0 and hvm_cases.interactions(out) == hvm_cases.interactions(expected[1]), (flags, err)
+        assert is_left(out) == (case.path.stem in LEFT), flags
 
 
 def test_random_terms_have_the_results_and_counts_of_the_evaluator(write, hvm):
     """Searches, and terms of the generator that the engine has rules for, with other blocks, regions and orders of blocks for each."""
-    compared = 0
+    compared = left = 0
     for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS):
         path = write((searches.Search if seed % 3 == 0 else generator.Generator)(seed).program())
         flags = ["--seed", seed, "--blocks", (1, 2, 3, 13, 132)[seed % 5], "--region-size", (64, 256, 4096)[seed % 3]]
@@ -111,7 +118,8 @@ def test_random_terms_have_the_results_and_counts_of_the_evaluator(write, hvm):
         for form in FORMS:
             status, out, err = hvm(path, "-s", form, *flags)
             assert status == 0 and hvm_cases.interactions(out) == hvm_cases.interactions(expected[1]), (seed, form, flags, err)
-    assert compared > hvm_cases.TERMS // 3
+            left += is_left(out)
+    assert compared > hvm_cases.TERMS // 3 and left < compared // 2, (compared, left)
 
 
 @pytest.mark.parametrize("text", [FIB, CHURCH, TREE, "@main = &A{1,2} + !x&B=&A{3,4}; x₀ * x₁\n", "@main = λ{#P: λa.λb. a(b)}(#P{λx.#Q{x},λ{λy.y}(7)})\n",
@@ -124,6 +132,7 @@ def test_every_block_count_and_region_size_gives_one_result(text, form, write, h
         for words in (32, 64, 1024):
             status, out, err = hvm(path, "-s", form, "--blocks", blocks, "--region-size", words, "--seed", words)
             assert status == 0 and hvm_cases.interactions(out) == expected, (blocks, words, err)
+            assert is_left(out) == (text == CHURCH), (blocks, words)
 
 
 TAKEN = ("@and = λ{0: λb. 0; λn. λb. b}\n@or = λ{0: λb. b; λn. λb. 1}\n@keep = λ{0: λx. &{}; λn.λx. x}\n"
