@@ -99,3 +99,22 @@ def test_products_with_one_row_or_column_are_sums(vortex, tmp_path):
     for name in ("row", "turned"):
         plan = plans.split(f"// ---- {name} after plan")[-1].split("\n\n")[0]
         assert "partial reduction" in plan and "dot" not in plan
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("first,second", [("bf16", "f32"), ("f32", "f16"), ("f16", "i32"), ("i8", "f32"), ("bf16", "f64"), ("f16", "i64")])
+def test_products_of_one_kernel_have_the_unit_of_their_own_elements(vortex, tmp_path, first, second, target):
+    """f32 is never rounded to tf32 because another product of the kernel is on matrix units."""
+    path = tmp_path / "two.vx"
+    path.write_text("kernel two(" + ", ".join(f"{a}: &Tensor<{kind}, [M, K]>, {b}: &Tensor<{kind}, [K, N]>" for a, b, kind in [("a", "b", first), ("x", "y", second)])
+                    + f") -> (Tensor<{first}, [M, N]>, Tensor<{second}, [M, N]>) {{\n    return (a @ b, x @ y)\n}}\n")
+    wide = second in ("f64", "i64")  # for tiles of 16-bit elements they take more memory than a block has
+    built = vortex("build", path, "--target", target, "--no-cache", "-o", tmp_path, status=1 if wide else 0)
+    if wide:
+        assert re.search(r"`two` needs \d+ bytes of shared memory per block", built.stderr)
+        return
+    ptx = (tmp_path / "two.two.ptx").read_text()
+    assert "tf32" not in ptx
+    kinds = {"bf16": "bf16.bf16", "f16": "f16.f16", "i8": "s8.s8", "f64": "f64.f64"}
+    for kind in {first, second} & set(kinds):
+        assert kinds[kind] in ptx, kind

@@ -153,6 +153,10 @@ std::optional<Plan> parsePlan(const std::string& text) {
 
 bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem) { return matrixRate(chip, problem) > 0; }
 
+bool suits(const chip::Gpu& chip, const Plan& plan, const Problem& problem) {
+  return (plan.unit == Unit::Fma || usesMatrixUnit(chip, problem)) && fits(chip, plan, problem);
+}
+
 /// The shapes for the unit that multiplies.
 static std::vector<Plan> plansOf(const chip::Gpu& chip, const Problem& problem) {
   if (!usesMatrixUnit(chip, problem))

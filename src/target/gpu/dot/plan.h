@@ -80,6 +80,8 @@ constexpr unsigned kThinRows = 32;
 std::optional<Plan> chooseThinPlan(const chip::Gpu& chip, const Problem& problem);
 
 bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem);
+/// It has room for its tiles and elements that its unit takes.
+bool suits(const chip::Gpu& chip, const Plan& plan, const Problem& problem);
 
 /// Shared tiles of a plan. `depthInner`: how the operand lies in global memory.
 SharedTile sharedTile(const Plan& plan, bool isA, unsigned elementBytes, bool depthInner);

@@ -33,10 +33,13 @@ static Problem problemOf(ir::DotOp dot) {
 }
 
 std::optional<Plan> planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads) {
-  if (auto text = dot->getAttrOfType<mlir::StringAttr>(passes::kUnit))
-    if (auto plan = parsePlan(text.str()); plan && (threads == 0 || plan->threads() == threads))
-      return plan;
   Problem problem = problemOf(dot);
+  if (auto text = dot->getAttrOfType<mlir::StringAttr>(passes::kUnit))
+    if (auto plan = parsePlan(text.str()); plan && (threads == 0 || plan->threads() == threads)) {
+      if (suits(chip, *plan, problem))
+        return plan;
+      threads = plan->threads();  // that of another product of the kernel, of other elements
+    }
   problem.threads = static_cast<unsigned>(threads);
   return choosePlan(chip, problem);
 }

@@ -107,7 +107,9 @@ TEST_F(ScheduledProduct, RunsInExactlyOneWayWhateverItsSize) {
     Launch launch{extent(), extent(), extent()};
     launch.address += random() % 4 ? 0 : 2;
     auto [bulk, others] = phasesOf(launch);
-    EXPECT_EQ(bulk.size() + static_cast<size_t>(others), 1u) << launch.m << " " << launch.n << " " << launch.k;
+    // A product of one column is a sum (decision 0167).
+    EXPECT_EQ(bulk.size() + static_cast<size_t>(others), launch.n == 1 ? 0u : 1u)
+        << launch.m << " " << launch.n << " " << launch.k;
     bool isAligned = launch.n % 8 == 0 && launch.k % 8 == 0 && launch.address % 16 == 0;
     if (!isAligned || launch.m < 32 || launch.n < 16) {
       EXPECT_TRUE(bulk.empty()) << launch.m << " " << launch.n << " " << launch.k;
