@@ -3,6 +3,8 @@ superpositions, copies of copies, and functions that lose their variables to a c
 import random
 import re
 
+from generator import Generator
+
 LIBRARY = """@and = λ{0: λb. 0; λn. λb. b}
 @or = λ{0: λb. b; λn. λb. 1}
 @not = λ{0: 1; λn. 0}
@@ -51,11 +53,7 @@ class Search:
     def label(self):
         return self.rng.choice(self.labels)
 
-    def within(self, names, kind):
-        self.scope += names
-        body = self.term(kind)
-        self.scope = [entry for entry in self.scope if entry not in names]
-        return body
+    within = Generator.within
 
     def term(self, kind):
         self.size -= 1

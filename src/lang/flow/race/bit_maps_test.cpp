@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <random>
 
+#include "lang/flow/value/testing/evaluate.h"
 #include "lang/flow/value/testing/every_value.h"
 
 namespace vortex::lang::flow {
 namespace {
 
 using namespace std::string_literals;
+using testing::evaluate;
 using testing::EveryValue;
 constexpr MachineType kLeaf{5, false}, kWide{16, false};
 
@@ -136,19 +138,8 @@ size_t contradictions(Sides& sides, std::span<const Sides::Both> given, std::spa
   constexpr int kNumbers = 12;  // of 32, at random: all would be a million rows
   size_t wrong = 0;
   NodeTable& nodes = sides.nodes;
-  const std::function<__int128(ValueId, const std::array<int64_t, 4>&)> evaluate = [&](ValueId value,
-                                                                                       const auto& row) -> __int128 {
-    const Node& node = nodes[value];
-    if (node.kind == NodeKind::Constant)
-      return node.constant();
-    if (node.kind == NodeKind::Argument)
-      return row[node.number()];
-    const __int128 a = evaluate(nodes.operand(value, 0), row);
-    return node.kind == NodeKind::Convert ? node.type.wrap(a)
-                                          : applyOp(node.op, node.type, a, evaluate(nodes.operand(value, 1), row));
-  };
   const auto isEqual = [&](const Sides::Both& pair, const auto& row) {
-    return evaluate(pair.first, row) == evaluate(pair.second, row);
+    return evaluate(nodes, pair.first, row) == evaluate(nodes, pair.second, row);
   };
   std::vector<std::array<int64_t, 2>> halves;
   for (int i = 0; i < kNumbers * kNumbers; ++i)

@@ -6,6 +6,8 @@
 #include <functional>
 #include <random>
 
+#include "lang/flow/value/testing/evaluate.h"
+
 namespace vortex::lang::flow {
 namespace {
 
@@ -45,17 +47,6 @@ protected:
     return out;
   }
 
-  __int128 evaluate(ValueId value, const std::vector<int64_t>& row) const {
-    const Node& node = nodes[value];
-    if (node.kind == NodeKind::Constant)
-      return node.constant();
-    if (node.kind == NodeKind::Argument)
-      return row[node.number()];
-    const __int128 a = evaluate(nodes.operand(value, 0), row);
-    return node.kind == NodeKind::Convert ? node.type.wrap(a)
-                                          : applyOp(node.op, node.type, a, evaluate(nodes.operand(value, 1), row));
-  }
-
   /// Every row of numbers up to `most` that the conditions allow and in which all given pairs are equal.
   void forEachMeeting(const std::vector<Both>& given, int64_t most,
                       const std::function<void(const std::vector<int64_t>&)>& visit) const {
@@ -63,9 +54,9 @@ protected:
     while (true) {
       bool holds = true;
       for (const Condition& each : conditions)
-        holds = holds && (evaluate(each.value, row) != 0) == each.holds;
+        holds = holds && (testing::evaluate(nodes, each.value, row) != 0) == each.holds;
       for (const auto& [a, b] : given)
-        holds = holds && evaluate(a, row) == evaluate(b, row);
+        holds = holds && testing::evaluate(nodes, a, row) == testing::evaluate(nodes, b, row);
       if (holds)
         visit(row);
       size_t i = 0;
@@ -82,7 +73,9 @@ protected:
     forEachMeeting(given, most, [&](const std::vector<int64_t>& row) {
       EXPECT_FALSE(answer.isContradictory);
       for (size_t i = 0; i < asked.size(); ++i)
-        EXPECT_TRUE(!answer.equal[i] || evaluate(asked[i].first, row) == evaluate(asked[i].second, row)) << i;
+        EXPECT_TRUE(!answer.equal[i] ||
+                    testing::evaluate(nodes, asked[i].first, row) == testing::evaluate(nodes, asked[i].second, row))
+            << i;
     });
   }
 
@@ -96,7 +89,7 @@ protected:
     bool isTrue = true;
     forEachMeeting(given, most, [&](const std::vector<int64_t>& row) {
       for (const auto& [a, b] : asked)
-        isTrue = isTrue && evaluate(a, row) == evaluate(b, row);
+        isTrue = isTrue && testing::evaluate(nodes, a, row) == testing::evaluate(nodes, b, row);
     });
     EXPECT_EQ(isTrue, wanted) << "the test is wrong";
   }

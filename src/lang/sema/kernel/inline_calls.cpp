@@ -68,20 +68,6 @@ Type tensorAt(Type type, const std::vector<uint32_t>& fieldPath) {
 
 bool isHostOnly(Builtin builtin) { return builtin >= Builtin::AssertClose && builtin != Builtin::Len; }
 
-/// Scalars, and what is made of them alone.
-bool isPlainValue(Type type) {
-  switch (type->kind) {
-  case TypeKind::Unit:
-  case TypeKind::Never:
-  case TypeKind::Scalar:
-  case TypeKind::Enum: return true;
-  case TypeKind::Array: return isPlainValue(type->elem);
-  case TypeKind::Tuple:
-  case TypeKind::Struct: return std::all_of(type->elems.begin(), type->elems.end(), isPlainValue);
-  default: return false;
-  }
-}
-
 class Inliner {
 public:
   /// `root`: the kernel that keeps the functions that stay functions.
@@ -403,6 +389,19 @@ private:
 };
 
 }  // namespace
+
+bool isPlainValue(Type type) {
+  switch (type->kind) {
+  case TypeKind::Unit:
+  case TypeKind::Never:
+  case TypeKind::Scalar:
+  case TypeKind::Enum: return true;
+  case TypeKind::Array: return isPlainValue(type->elem);
+  case TypeKind::Tuple:
+  case TypeKind::Struct: return std::all_of(type->elems.begin(), type->elems.end(), isPlainValue);
+  default: return false;
+  }
+}
 
 bool inlineCalls(Program& program, Function& kernel, diag::DiagnosticSink& sink) {
   return Inliner(program, kernel, kernel, sink).run();

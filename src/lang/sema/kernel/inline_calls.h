@@ -16,6 +16,9 @@ struct CloneMap {
   std::vector<std::optional<DimExpr>> dims;
 };
 
+/// Scalars, and what is made of them alone.
+bool isPlainValue(Type type);
+
 Variable* cloneVariable(const Variable& variable, CloneMap& map);
 Expr* cloneExpr(const Expr& expr, CloneMap& map);
 

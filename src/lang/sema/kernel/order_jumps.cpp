@@ -1,7 +1,7 @@
 #include "lang/sema/kernel/order_jumps.h"
+#include "lang/sema/kernel/inline_calls.h"
 #include "lang/sema/kernel/roots.h"
 
-#include <algorithm>
 #include <span>
 
 namespace vortex::lang {
@@ -9,17 +9,6 @@ namespace {
 
 /// Jumps to what is around an expression.
 enum Jumps : unsigned { kNone = 0, kOfLoop = 1, kOfCall = 2 };
-
-bool isOfNumbers(Type type) {
-  switch (type->kind) {
-  case TypeKind::Scalar:
-  case TypeKind::Enum: return true;
-  case TypeKind::Array: return isOfNumbers(type->elem);
-  case TypeKind::Struct:
-  case TypeKind::Tuple: return std::ranges::all_of(type->elems, isOfNumbers);
-  default: return false;
-  }
-}
 
 /// Names memory by its first part, and evaluates the others.
 bool isPath(const Expr& expr) {
@@ -163,7 +152,7 @@ private:
       const bool isConstant =
           part->kind == ExprKind::Int || part->kind == ExprKind::Float || part->kind == ExprKind::DimValue;
       const bool isTaken = ofPath[i].empty() && taken[i].jumps && i != path;
-      if (isTaken || (i != path && !isConstant && isOfNumbers(part->type)))
+      if (isTaken || (i != path && !isConstant && part->type->kind != TypeKind::Unit && isPlainValue(part->type)))
         part = named(part, before);
     }
     return all;
