@@ -281,13 +281,26 @@ private:
   }
 
   void replace(Statement& statement, ir::TileLoadOp load, Value by) {
-    load.getResult().replaceUsesWithIf(by, [&](OpOperand& use) {
-      return statement.ops.contains(use.getOwner()) || use.getOwner() == statement.store.getOperation();
-    });
-    statement.ops.remove(load);
-    llvm::erase(statement.loads, load);
+    auto mayUse = [&](Operation* user) { return statement.ops.contains(user) || user == statement.store; };
+    SmallVector<Operation*> users = llvm::to_vector(llvm::make_filter_range(load->getUsers(), mayUse));
+    load.getResult().replaceUsesWithIf(by, [&](OpOperand& use) { return mayUse(use.getOwner()); });
+    drop(statement, load);
+    auto instead = by.getDefiningOp<ir::TileLoadOp>();
+    for (Statement& each : group_) {
+      // Statements of the group that share an operation with this one load what it loads now.
+      const bool shares = llvm::any_of(users, [&](Operation* user) { return each.ops.contains(user); });
+      if (shares && instead && each.ops.insert(instead))
+        each.loads.push_back(instead);
+      if (load->use_empty())
+        drop(each, load);
+    }
     if (load->use_empty())
       load.erase();
+  }
+
+  static void drop(Statement& statement, ir::TileLoadOp load) {
+    statement.ops.remove(load);
+    llvm::erase(statement.loads, load);
   }
 
   Block& block_;

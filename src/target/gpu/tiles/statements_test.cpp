@@ -27,6 +27,8 @@ public:
 )";
   }
 
+  RandomProgram empty() { return program_; }
+
   RandomProgram make() {
     for (unsigned left = 2 + pick(6); left > 0; --left)
       statement();
@@ -135,6 +137,27 @@ void runOne(unsigned seed, unsigned& refused) {
     if (::testing::Test::HasFatalFailure())
       return;
   }
+}
+
+/// A store, a second one that loads the same elements by another load, and a third that shares an operation with the first: that operation takes
+/// the second's load, and the first no longer has its own. A fourth looks at the loads of all three.
+TEST(Statements, ShareLoadsOfOperationsThatTheyShare) {
+  std::mt19937 random(std::random_device{}());
+  RandomProgram program = Statements(random).empty();
+  const std::string load =
+      "vx.tile_load %a[%c0, %c0] sizes(%m, %n) inbounds : !vx.view<?x?xf32, global> -> tensor<?x?xf32>\n";
+  auto store = [](const std::string& value, const std::string& to) {
+    return "  vx.tile_store " + value + ", %" + to +
+           "[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>\n";
+  };
+  program.body += "  %first = " + load + "  %second = " + load + "  %shared = math.tanh %second : tensor<?x?xf32>\n" +
+                  store("%shared", "b") + "  %other = arith.mulf %first, %scale : tensor<?x?xf32>\n" +
+                  store("%other", "c") + "  %third = arith.addf %shared, %scale : tensor<?x?xf32>\n" +
+                  store("%third", "d") + "  %last = " + load +
+                  "  %fourth = arith.subf %last, %scale : tensor<?x?xf32>\n" + store("%fourth", "a");
+  Compiled compiled(program);
+  ASSERT_EQ(compiled.error(), "");
+  compiled.check({7, 64, 1, 1}, random);
 }
 
 TEST(Statements, UpdateTensorsInOrder) {
