@@ -1,9 +1,11 @@
 // Result<T>: a value or an Error. Vortex throws no exceptions.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -17,9 +19,20 @@ namespace detail {
 }
 }  // namespace detail
 
+/// What tells errors apart for a caller who does not read messages.
+enum class ErrorKind : uint8_t {
+  Failed,       ///< arguments, a program, a file or a device do not allow it
+  OutOfMemory,  ///< a device or the host has too little memory left
+  Fault         ///< a kernel stopped while it ran, see Stream::lastFault
+};
+
 /// The world said no (driver, file, memory). The message carries the numbers that decided it.
 struct Error {
   std::string message;
+  ErrorKind kind = ErrorKind::Failed;
+
+  /// The same error with words before its message.
+  Error after(std::string_view words) const { return {std::string(words) + message, kind}; }
 };
 
 /// A value or an Error. `if (!result) return result.takeError();`

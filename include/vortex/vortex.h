@@ -49,6 +49,11 @@ typedef struct vortex_argument {
 /* Valid until the next failure in this thread; "" before the first. */
 const char* vortex_last_error(void);
 
+/* What the last failure in this thread was: ErrorKind of <vortex/result.h>. */
+typedef enum vortex_error_kind { VORTEX_FAILED, VORTEX_OUT_OF_MEMORY, VORTEX_FAULT } vortex_error_kind;
+/* VORTEX_FAILED before the first failure. */
+vortex_error_kind vortex_last_error_kind(void);
+
 vortex_runtime* vortex_runtime_create(void);
 void vortex_runtime_destroy(vortex_runtime* runtime);
 

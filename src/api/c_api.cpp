@@ -10,6 +10,8 @@
 // The enumerations are one.
 static_assert(static_cast<int>(vortex::DType::F64) == VORTEX_F64 && static_cast<int>(vortex::DType::I8) == VORTEX_I8 &&
               static_cast<int>(vortex::DType::F16) == VORTEX_F16);
+static_assert(static_cast<int>(vortex::ErrorKind::Fault) == VORTEX_FAULT &&
+              static_cast<int>(vortex::ErrorKind::OutOfMemory) == VORTEX_OUT_OF_MEMORY);
 
 struct vortex_runtime {
   vortex::Runtime value;
@@ -32,13 +34,13 @@ struct vortex_graph {
 
 namespace {
 
-std::string& lastError() {
-  thread_local std::string message;
-  return message;
+vortex::Error& lastError() {
+  thread_local vortex::Error error;
+  return error;
 }
 
 int failed(const vortex::Error& error) {
-  lastError() = error.message;
+  lastError() = error;
   return -1;
 }
 int status(const vortex::Result<void>& result) { return result ? 0 : failed(result.error()); }
@@ -73,7 +75,8 @@ int tensors(vortex::Result<std::vector<vortex::Tensor>> launched, vortex_tensor*
 
 }  // namespace
 
-const char* vortex_last_error() { return lastError().c_str(); }
+const char* vortex_last_error() { return lastError().message.c_str(); }
+vortex_error_kind vortex_last_error_kind() { return static_cast<vortex_error_kind>(lastError().kind); }
 
 vortex_runtime* vortex_runtime_create() { return new vortex_runtime; }
 void vortex_runtime_destroy(vortex_runtime* runtime) { delete runtime; }

@@ -108,6 +108,11 @@ TEST_F(CApi, FailuresLeaveAMessage) {
   const int64_t negative[] = {-1};
   EXPECT_EQ(vortex_tensor_create(device_, VORTEX_F32, negative, 1), nullptr);
   mentions("negative extent -1");
+  EXPECT_EQ(vortex_last_error_kind(), VORTEX_FAILED);
+  const int64_t most[] = {int64_t{1} << 44};
+  EXPECT_EQ(vortex_tensor_create(device_, VORTEX_F32, most, 1), nullptr);
+  mentions("out of memory");
+  EXPECT_EQ(vortex_last_error_kind(), VORTEX_OUT_OF_MEMORY);
   EXPECT_EQ(vortex_tensor_create(device_, static_cast<vortex_dtype>(99), nullptr, 0), nullptr);
   mentions("unknown element type: 99");
   vortex_kernel* scale = load("scale");
@@ -136,6 +141,7 @@ TEST_F(CApi, AKernelsOwnFailureIsReportedBySynchronize) {
   ASSERT_EQ(vortex_stream_launch(stream_, check, &argument, 1, nullptr, 0), 1) << vortex_last_error();
   EXPECT_LT(vortex_stream_synchronize(stream_), 0);
   EXPECT_STREQ(vortex_last_error(), "kernel 'check' stopped: E0701: value below zero (check.vx:12:5)");
+  EXPECT_EQ(vortex_last_error_kind(), VORTEX_FAULT);
   vortex_tensor_destroy(x);
   vortex_kernel_destroy(check);
 }

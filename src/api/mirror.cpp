@@ -14,7 +14,7 @@ Result<Mirror> Mirror::create(const Device& device, uint64_t bytes) {
   const uint64_t storage = std::max<uint64_t>((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
   void* host = storage < bytes ? nullptr : std::aligned_alloc(kAlignment, storage);
   if (!host)
-    return Error{base::concat("out of memory: ", bytes, " bytes of host memory requested")};
+    return Error{base::concat("out of memory: ", bytes, " bytes of host memory requested"), ErrorKind::OutOfMemory};
   std::memset(host, 0, storage);
   return over(device, host, bytes, {.owner = std::shared_ptr<void>(host, std::free)});
 }

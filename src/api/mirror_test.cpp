@@ -119,6 +119,7 @@ TEST_P(Mirrors, NoBytesAndTooManyBytes) {
   EXPECT_TRUE(none.host(stream));
   const Result<Mirror> most = Mirror::create(device, UINT64_MAX);
   ASSERT_FALSE(most);
+  EXPECT_EQ(most.error().kind, ErrorKind::OutOfMemory);
   EXPECT_NE(most.error().message.find("out of memory"), std::string::npos);
 }
 

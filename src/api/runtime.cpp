@@ -223,7 +223,7 @@ Result<Kernel> Device::loadFile(const std::string& path) const {
     return content.error();
   Result<Kernel> kernel = load({reinterpret_cast<const uint8_t*>(content->data()), content->size()});
   if (!kernel)
-    return Error{concat(path, ": ", kernel.error().message)};
+    return kernel.error().after(concat(path, ": "));
   return kernel;
 }
 
@@ -297,7 +297,7 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
   for (size_t i = 0; i < arguments.size(); ++i) {
     Result<hal::Argument> argument = RuntimeAccess::toHal(arguments[i], artifact.params[i]);
     if (!argument)
-      return Error{concat("cannot launch kernel '", artifact.name, "': ", argument.error().message)};
+      return argument.error().after(concat("cannot launch kernel '", artifact.name, "': "));
     prepared.arguments.push_back(*std::move(argument));
   }
   for (const std::optional<Tensor>& result : options.results)

@@ -229,7 +229,7 @@ Result<void> Cache::put(std::string_view key, std::span<const uint8_t> bytes) {
   }
   if (state_->writingOff.exchange(true))
     return {};
-  return Error{concat("kernels are not cached: ", stored.error().message)};
+  return stored.error().after("kernels are not cached: ");
 }
 
 Result<void> Cache::store(std::string_view key, std::span<const uint8_t> bytes) {

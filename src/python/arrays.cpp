@@ -81,13 +81,13 @@ std::shared_ptr<nb::object> keep(nb::handle object) {
 }
 
 void raise(const Error& error, const std::optional<Fault>& fault) {
-  if (error.message.find("out of memory") != std::string::npos) {
+  if (error.kind == ErrorKind::OutOfMemory) {
     PyErr_SetString(PyExc_MemoryError, error.message.c_str());
     throw nb::python_error();
   }
   const nb::module_ errors = nb::module_::import_("vortex._errors");
   nb::object raised = errors.attr("RuntimeFailure")(error.message);
-  if (fault && error.message.find(fault->id + ": " + fault->message) != std::string::npos)
+  if (fault && error.kind == ErrorKind::Fault)
     raised.attr("fault") =
         errors.attr("Fault")(fault->kernel, fault->id, fault->message, fault->file, fault->line, fault->column);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());

@@ -18,6 +18,10 @@ template <typename T>
 T valueOf(Result<T> result, const char* kind = "BuildFailure", const std::optional<Fault>& fault = std::nullopt) {
   if (result)
     return *std::move(result);
+  if (result.error().kind == ErrorKind::OutOfMemory) {
+    PyErr_SetString(PyExc_MemoryError, result.error().message.c_str());
+    throw nb::python_error();
+  }
   const nb::module_ errors = nb::module_::import_("vortex._errors");
   nb::object raised = errors.attr(kind)(result.error().message);
   if (fault)

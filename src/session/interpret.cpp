@@ -62,6 +62,16 @@ void takeResults(lang::Type type, std::span<interpreter::Argument>& made, std::v
   made = made.subspan(scalars.size());
 }
 
+ErrorKind kindOf(interpreter::Finding::Kind finding) {
+  using Kind = interpreter::Finding::Kind;
+  switch (finding) {
+  case Kind::Memory: return ErrorKind::OutOfMemory;
+  case Kind::Constraint:
+  case Kind::Shape: return ErrorKind::Failed;
+  default: return ErrorKind::Fault;
+  }
+}
+
 }  // namespace
 
 Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std::span<const HostArgument> arguments,
@@ -101,7 +111,7 @@ Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std:
     if (options.stopped)
       options.stopped({std::string(kernel), interpreter::idOf(first), first.message, first.location.file,
                        first.location.line, first.location.column});
-    return Error{concat(interpreter::idOf(first), ": ", interpreter::toText(first))};
+    return Error{concat(interpreter::idOf(first), ": ", interpreter::toText(first)), kindOf(first.kind)};
   }
   std::vector<HostResult> results;
   std::span<interpreter::Argument> made = std::span(values).subspan(arguments.size());

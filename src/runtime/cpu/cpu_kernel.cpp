@@ -88,7 +88,7 @@ Result<hal::KernelRef> CpuKernel::load(const hal::Device* device, std::shared_pt
     return hal::KernelRef(std::shared_ptr<CpuKernel>(new CpuKernel(device, kernel, nullptr)));
   Result<std::unique_ptr<LoadedObject>> object = LoadedObject::load(kernel->code, &findExternal);
   if (!object)
-    return Error{concat("cannot load kernel '", kernel->name, "': ", object.error().message)};
+    return object.error().after(concat("cannot load kernel '", kernel->name, "': "));
   std::shared_ptr<CpuKernel> loaded(new CpuKernel(device, kernel, std::move(*object)));
   for (const artifact::Phase& phase : kernel->phases) {
     void* entry = loaded->object_->find(phase.symbol);

@@ -109,7 +109,7 @@ private:
         const ElfFile::Section& section = file_.sections[i];
         if (section.loads && partOf(section) == part)
           if (Result<void> done = reserve(section.header.sh_size, section.header.sh_addralign, offsets_[i]); !done)
-            return Error{concat("section ", section.name, ": ", done.error().message)};
+            return done.error().after(concat("section ", section.name, ": "));
       }
       Result<void> extra = part == kCode        ? reserve(jumps_.size() * kJumpBytes, kJumpBytes, jumpOffset_)
                            : part == kConstants ? reserve(pointers_.size() * 8, 8, pointerOffset_)

@@ -46,7 +46,8 @@ Error Api::error(const std::string& what, Code code) const {
                      ? ": this process was forked from one that had opened a GPU, and CUDA does not work in such a "
                        "process: fork before the first use of a GPU, or start processes anew (in Python the start "
                        "method \"spawn\" of multiprocessing)"
-                     : "")};
+                     : ""),
+          code == kOutOfMemory ? ErrorKind::OutOfMemory : ErrorKind::Failed};
 }
 
 Error Api::absentError(const char* symbol) const {

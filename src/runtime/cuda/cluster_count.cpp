@@ -58,8 +58,8 @@ Result<uint32_t> ClusterCount::of(uint32_t blocks) {
     return found->second;
   Result<uint32_t> count = ask(blocks);
   if (!count)
-    return Error{base::concat("cannot tell how many clusters of ", blocks, " blocks 'cuda:", gpu_->index(),
-                              "' runs: ", count.error().message)};
+    return count.error().after(
+        base::concat("cannot tell how many clusters of ", blocks, " blocks 'cuda:", gpu_->index(), "' runs: "));
   known_.emplace(blocks, *count);
   return count;
 }

@@ -324,6 +324,20 @@ TEST_F(CudaDriver, MemoryOfRecordedLaunchesIsNotTheStreams) {
   ASSERT_TRUE(stream->endRecording());
 }
 
+TEST_F(CudaDriver, WhatIsOutOfMemoryIsToldWithoutReadingMessages) {
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const Result<BufferRef> most = device->allocate(uint64_t{1} << 60);
+  ASSERT_FALSE(most);
+  EXPECT_EQ(most.error().kind, ErrorKind::OutOfMemory);
+  standIn_.set("fail:cuModuleLoadData", 2);
+  const KernelRef kernel = device->load(cuda::testing::kernelNamed("scale")).value();
+  const Tensor x{device->allocate(4).value(), 0, artifact::ScalarType::F32, {1}, {}};
+  const auto launched = launch(*device, *device->createStream().value(), kernel, {{x, scalarF32(2)}});
+  ASSERT_FALSE(launched);
+  EXPECT_EQ(launched.error().kind, ErrorKind::OutOfMemory) << launched.error().message;
+  EXPECT_TRUE(launched.error().message.starts_with("cannot l")) << launched.error().message;
+}
+
 TEST_F(CudaDriver, AFullDeviceWaitsForFreesOfStreamsToo) {
   const DeviceRef device = cuda::testing::openDevice(false).value();
   const StreamRef stream = device->createStream().value();

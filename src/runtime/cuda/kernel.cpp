@@ -78,7 +78,7 @@ Result<hal::KernelRef> CudaKernel::load(const hal::Device* device, const Resourc
                                         std::shared_ptr<artifact::EntrySource> entries) {
   Gpu& gpu = *resources.gpu;
   const auto fail = [&](const Error& error) {
-    return Error{concat("cannot load kernel '", kernel->name, "': ", error.message)};
+    return error.after(concat("cannot load kernel '", kernel->name, "': "));
   };
   if (!kernel->target.starts_with("sm_"))
     return Error{concat("kernel '", kernel->name, "' was compiled for '", kernel->target, "', this device runs 'sm_",
@@ -171,8 +171,8 @@ Result<void> CudaKernel::bind(hal::Launch& launch) {
     for (const artifact::TensorMapOf<int64_t>& map : phase.maps) {
       Result<hal::EncodedMap> encoded = encode(**context, map);
       if (!encoded)
-        return Error{concat("phase '", phase.phase->name, "', tensor map ", phase.encodedMaps.size(), ": ",
-                            encoded.error().message)};
+        return encoded.error().after(
+            concat("phase '", phase.phase->name, "', tensor map ", phase.encodedMaps.size(), ": "));
       phase.encodedMaps.push_back(*encoded);
     }
   }
@@ -200,8 +200,8 @@ Result<const LoadedEntry*> CudaKernel::entryIn(const ContextRef& context, const 
   Result<const LoadedEntry*> placed = place(placement, index);
   if (placed)
     return placed;
-  return Error{concat("cannot load kernel '", artifact().name, "', entry point '", symbols_[index],
-                      "': ", placed.error().message)};
+  return placed.error().after(
+      concat("cannot load kernel '", artifact().name, "', entry point '", symbols_[index], "': "));
 }
 
 Result<const LoadedEntry*> CudaKernel::place(Placement& placement, size_t entry) {

@@ -11,8 +11,8 @@ namespace vortex::cuda {
 
 using base::concat;
 
-Error launchError(const hal::Launch& launch, const std::string& reason) {
-  return {concat("cannot launch kernel '", launch.kernel->artifact().name, "': ", reason)};
+Error launchError(const hal::Launch& launch, const Error& reason) {
+  return reason.after(concat("cannot launch kernel '", launch.kernel->artifact().name, "': "));
 }
 
 namespace {
@@ -96,32 +96,31 @@ Result<void> startPhase(Context& context, StreamHandle stream, const hal::Launch
   if (started == kSuccess)
     return {};
   const Error error = context.check("the driver refuses it", started).takeError();
-  return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "', phase '", phase.phase->name, "', ",
-                      phase.grid[0], " x ", phase.grid[1], " x ", phase.grid[2], " blocks of ", phase.hardwareThreads,
-                      " threads",
-                      isClustered(phase) ? concat(" in clusters of ", base::join(phase.phase->cluster, " x ")) : "",
-                      " and ", phase.sharedBytes, " bytes of shared memory: ", error.message)};
+  return error.after(
+      concat("cannot launch kernel '", launch.kernel->artifact().name, "', phase '", phase.phase->name, "', ",
+             phase.grid[0], " x ", phase.grid[1], " x ", phase.grid[2], " blocks of ", phase.hardwareThreads,
+             " threads", isClustered(phase) ? concat(" in clusters of ", base::join(phase.phase->cluster, " x ")) : "",
+             " and ", phase.sharedBytes, " bytes of shared memory: "));
 }
 
 }  // namespace
 
 Result<void> checkResident(const Gpu& gpu, const ContextRef& context, const hal::Launch& launch,
                            const hal::LaunchPhase& phase) {
-  const auto fail = [&](const std::string& reason) {
-    return Error{concat("phase '", phase.phase->name, "' ", reason)};
-  };
+  const auto fail = [&](const Error& reason) { return reason.after(concat("phase '", phase.phase->name, "' ")); };
   if (!gpu.api().launchEx)
-    return fail(concat("is cooperative: ", gpu.api().absentError("cuLaunchKernelEx").message));
+    return fail(gpu.api().absentError("cuLaunchKernelEx").after("is cooperative: "));
   Result<const LoadedEntry*> entry = entryOf(launch, phase, context);
   if (!entry)
     return entry.takeError();
   Result<uint64_t> resident = residentBlocks(gpu, *context, phase, **entry);
   if (!resident)
-    return fail(resident.error().message);
+    return fail(resident.error());
   if (phase.blocks <= *resident)
     return {};
-  return fail(concat("has ", phase.blocks, " blocks that must run at the same time (@launch(cooperative)); 'cuda:",
-                     gpu.index(), "' runs at most ", *resident, " of them"));
+  return fail(Error{concat("has ", phase.blocks,
+                           " blocks that must run at the same time (@launch(cooperative)); 'cuda:", gpu.index(),
+                           "' runs at most ", *resident, " of them")});
 }
 
 Result<void> checkPhases(const Gpu& gpu, const ContextRef& context, const hal::Launch& launch) {

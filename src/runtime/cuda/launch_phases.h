@@ -19,6 +19,9 @@ Result<void> startPhases(const ContextRef& context, StreamHandle stream, const h
                          DevicePointer report);
 
 /// "cannot launch kernel 'k': reason"
-Error launchError(const hal::Launch& launch, const std::string& reason);
+Error launchError(const hal::Launch& launch, const Error& reason);
+inline Error launchError(const hal::Launch& launch, std::string reason) {
+  return launchError(launch, Error{std::move(reason)});
+}
 
 }  // namespace vortex::cuda

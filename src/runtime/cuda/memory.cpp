@@ -117,7 +117,8 @@ Code allocateOnce(const Context& context, DevicePointer& pointer, uint64_t bytes
 
 Error outOfMemory(const Gpu& gpu, uint64_t bytes, uint64_t available) {
   return {concat("out of memory on 'cuda:", gpu.index(), "' (", gpu.facts().product, "): ", bytes, " bytes requested, ",
-                 available, " available of ", gpu.facts().memoryBytes)};
+                 available, " available of ", gpu.facts().memoryBytes),
+          ErrorKind::OutOfMemory};
 }
 
 /// Takes the bytes from the limit; false if they do not fit.

@@ -283,7 +283,7 @@ Result<void> CudaStream::submitPhases(const hal::Launch& launch) {
 }
 
 Result<void> CudaStream::start(const hal::Launch& launch) {
-  const auto fail = [&](const Error& error) { return launchError(launch, error.message); };
+  const auto fail = [&](const Error& error) { return launchError(launch, error); };
   if (Result<void> alive = checkContexts(launch.keepAlive); !alive)
     return fail(alive.error());
   if (Result<void> fits = checkPhases(*resources_->gpu, core_->context, launch); !fits)

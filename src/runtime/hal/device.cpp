@@ -68,7 +68,7 @@ Error faultError(const RunFault& fault) {
   text += fault.fault.message;
   if (!fault.fault.file.empty())
     text += concat(" (", fault.fault.file, ":", fault.fault.line, ":", fault.fault.column, ")");
-  return {std::move(text)};
+  return {std::move(text), ErrorKind::Fault};
 }
 
 }  // namespace vortex::hal

@@ -107,7 +107,8 @@ uint64_t HostMemory::availableBytes() const {
 
 Result<BufferRef> HostMemory::allocate(const Device* device, uint64_t bytes) {
   const auto outOfMemory = [&] {
-    return Error{base::concat("out of memory: ", bytes, " bytes requested, ", availableBytes(), " available")};
+    return Error{base::concat("out of memory: ", bytes, " bytes requested, ", availableBytes(), " available"),
+                 ErrorKind::OutOfMemory};
   };
   const uint64_t live = state_->liveBytes.load(std::memory_order_relaxed);
   if (bytes > limitBytes_ || live > limitBytes_ - bytes)

@@ -54,12 +54,13 @@ public:
       if (Result<void> done = (this->*step)(); !done)
         return done.takeError();
     if (Result<void> bound = launch_.kernel->bind(launch_); !bound)
-      return fail(bound.error().message);
+      return fail(bound.error());
     return std::move(launch_);
   }
 
 private:
-  Error fail(const std::string& reason) const { return launchError(kernel_, reason); }
+  Error fail(const Error& reason) const { return launchError(kernel_, reason); }
+  Error fail(std::string reason) const { return launchError(kernel_, std::move(reason)); }
 
   Result<void> checkGrid() {
     const std::optional<std::array<int64_t, 3>>& grid = options_.grid;
@@ -79,7 +80,7 @@ private:
         continue;
       const Result<uint32_t> clusters = device_.residentClusters(blocks);
       if (!clusters)
-        return fail(clusters.error().message);
+        return fail(clusters.error());
       sizes_.setClusters(blocks, *clusters);
     }
     return {};
@@ -165,7 +166,7 @@ private:
                          ", which is no multiple of its elements' ", elementBytes, " bytes"));
     const Result<uint64_t> count = base::tensorBytes(view.what, view.extents(), elementBytes);
     if (!count)
-      return fail(count.error().message);
+      return fail(count.error());
     __int128 first = tensor.byteOffset, last = first + (*count == 0 ? 0 : elementBytes);
     for (size_t k = 0; k < view.rank; ++k) {
       const __int128 reach = static_cast<__int128>(view.strides()[k]) * (view.extents()[k] - 1) * elementBytes;
@@ -263,7 +264,7 @@ private:
     const Result<Tensor> made = options_.allocate(number, param.type, *extents);
     if (!made)
       return fail(
-          concat("result '", param.name, "' of shape [", base::join(*extents, ", "), "]: ", made.error().message));
+          made.error().after(concat("result '", param.name, "' of shape [", base::join(*extents, ", "), "]: ")));
     return checkResult(param, *made);
   }
 
@@ -288,10 +289,10 @@ private:
     if (bytes && param.structBytes)
       bytes = base::tensorBytes(what, tensor.extents, param.structBytes);
     if (!bytes)
-      return fail(bytes.error().message);
+      return fail(bytes.error());
     Result<BufferRef> buffer = stream_ ? stream_->allocate(device_, *bytes) : device_.allocate(*bytes);
     if (!buffer)
-      return fail(concat(what, " of shape [", base::join(tensor.extents, ", "), "]: ", buffer.error().message));
+      return fail(buffer.error().after(concat(what, " of shape [", base::join(tensor.extents, ", "), "]: ")));
     tensor.buffer = *std::move(buffer);
     tensor.strides = stridesOf(param, tensor.extents);
     return tensor;
@@ -318,7 +319,7 @@ private:
     }
     Result<artifact::TakenSteps> taken = artifact::takeSteps(kernel_, sizes_, launch_.slots);
     if (!taken)
-      return fail(taken.error().message);
+      return fail(taken.error());
     taken_ = *std::move(taken);
     return {};
   }
@@ -359,7 +360,7 @@ private:
       for (uint32_t version = 0; version <= phase.versions.size(); ++version)
         if (!launch_.kernel->lacks(phase, version))
           if (Result<void> provided = launch_.kernel->provide(phase, version); !provided)
-            return fail(provided.error().message);
+            return fail(provided.error());
     }
     return {};
   }

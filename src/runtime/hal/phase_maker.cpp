@@ -18,8 +18,8 @@ std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start
   return overflow ? std::nullopt : std::optional(result);
 }
 
-Error launchError(const artifact::Kernel& kernel, const std::string& reason) {
-  return {concat("cannot launch kernel '", kernel.name, "': ", reason)};
+Error launchError(const artifact::Kernel& kernel, const Error& reason) {
+  return reason.after(concat("cannot launch kernel '", kernel.name, "': "));
 }
 
 std::string messageOf(const artifact::Constraint& constraint, const size::Values& sizes) {
@@ -98,7 +98,7 @@ Result<void> PhaseMaker::addPhase(const artifact::Phase& phase) {
   if (launch_.kernel->lacks(phase, added.version))
     return fail(missingNeeds(kernel_, sizes_, artifact::symbolOf(phase, added.version)));
   if (Result<void> provided = launch_.kernel->provide(phase, added.version); !provided)
-    return fail(provided.error().message);
+    return launchError(kernel_, provided.error());
   const std::optional<int64_t> wholeScratch = sizes_.exactly(phase.scratchBytes);
   if (!wholeScratch)
     return fail(

@@ -31,7 +31,7 @@ public:
           return value;
         });
     if (!taken)
-      return launchError(kernel_, taken.error().message);
+      return launchError(kernel_, taken.error());
     return hasEnded ? Result<void>() : submitPart(*taken);
   }
 
@@ -62,7 +62,7 @@ private:
     if (part.phases.empty())
       return {};
     if (Result<void> bound = part.kernel->bind(part); !bound)
-      return launchError(kernel_, bound.error().message);
+      return launchError(kernel_, bound.error());
     return submit_(part);
   }
 
