@@ -140,6 +140,36 @@ def test_random_terms_collapse_to_the_same_lines(hvm, tmp_path):
     assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:10])
 
 
+def characters(rng, depth=0):
+    """Source of a string with superpositions, marks and now and then an erasure in any of its parts."""
+    def mixed(part):
+        kind = rng.random()
+        if kind < 0.25:
+            return f"&{rng.choice('AB')}{{{part()},{part()}}}"
+        return f"↑({part()})" if kind < 0.3 else "&{}" if kind < 0.31 else part()
+
+    def one():
+        return "#CHR{" + mixed(lambda: str(rng.choice([rng.randrange(97, 123), 10, 955, 0x1F600]))) + "}"
+
+    if depth == rng.randrange(1, 6):
+        return mixed(lambda: "[]")
+    return mixed(lambda: f"({mixed(one)} <> {characters(rng, depth + 1) if depth < 6 else '[]'})")
+
+
+def test_random_texts_are_logged_once_for_each_superposition(hvm, tmp_path):
+    wrong, logged = [], 0
+    for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 2):
+        rng = random.Random(seed)
+        texts = [characters(rng) for _ in range(2)]
+        text = f"@main = #P{{%log({texts[0]}), !x&A={texts[1]}; #Q{{%log(x₀), %log(x₁)}}}}\n"
+        for collapsed in (False, True):
+            difference = differences(hvm, tmp_path / "text.hvm4", text, collapsed)
+            wrong += [f"seed {seed}: {difference}\n{text}"] * bool(difference)
+        logged += len(judged(tmp_path / "text.hvm4", text).lines) > 4
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:5])
+    assert logged > hvm_cases.TERMS // 20
+
+
 @pytest.mark.parametrize("name, text, line, column", wrong_sources.WRONG, ids=[entry[0] for entry in wrong_sources.WRONG])
 def test_parse_errors_name_their_place(name, text, line, column, hvm, tmp_path):
     path = tmp_path / "wrong.hvm4"

@@ -167,6 +167,63 @@ TEST(HvmEvaluation, OperandsThatAreNotNeededChangeNothing) {
   }
 }
 
+// A thread that reduces the right operand is done long before the left one is, and then only the frame of `===` refers to its value.
+TEST(HvmEvaluation, ValuesOfForkedOperandsOutliveCollections) {
+  const std::string library = "@list = λ{0: []; λ&n. n <> @list(n - 1)}\n"
+                              "@pair = λ{0: λx. x; λn.λ&x. @pair(n - 1, #P{x, x})}\n"
+                              "@sum = λ{[]: 0; <>: λh.λt. h + @sum(t)}\n"
+                              "@late = λ{0: λx. x; λn.λx. !!s = @sum(@list(20)); @late(n - 1, x)}\n";
+  const char* terms[] = {
+      "@late(60, [4, 3, 2, 1]) === @list(4)",
+      "@late(60, #P{#P{1, 1}, #P{1, 1}}) === @pair(2, 1)",
+      "@late(60, [#P{7, 8}]) === (λx. [#P{x, 8}])(7)",
+      "@late(60, 5) + (λ&x. &A{x, x * 2})(7)",
+  };
+  for (const char* term : terms) {
+    auto program = parseText(library + "@main = [" + term + "]", "test");
+    Outcome plain = evaluate(program, false, {.memoryBytes = 1 << 26}, ~0ull);
+    for (unsigned seed = 0; seed < 4; ++seed) {
+      EvaluationOptions options{.memoryBytes = 1 << 26, .threads = 2 + seed % 2, .seed = seed};
+      options.forksAtEverySafePoint = options.collectsAtEverySafePoint = true;
+      Outcome forked = evaluate(program, false, options, ~0ull);
+      EXPECT_EQ(plain.lines, forked.lines) << term;
+      EXPECT_EQ(plain.interactions, forked.interactions) << term;
+    }
+  }
+}
+
+/// Copies in a circle: each waits a while, then for the next one. They stand in fields that go to different threads.
+std::string circleOf(unsigned copies, unsigned length) {
+  const unsigned places[] = {1, 15, 11, 9};
+  std::vector<std::string> fields(16, "0");
+  std::string text = "@wait = λ{0: λx. x; λn.λx. @wait(n - 1, x)}\n@main = ! f = λ v; ", value = "v", all;
+  for (unsigned i = 0; i < copies; ++i) {
+    const std::string name(1, static_cast<char>('a' + i)), label(1, static_cast<char>('A' + i));
+    text += "!" + name + "&" + label + " = @wait(" + std::to_string(length) + ", " + value + "); ";
+    value = name + "₀";
+    fields[places[i]] = name + "₁";
+  }
+  for (const std::string& field : fields)
+    all += field + ",";
+  return text + "f(λk. k, " + value + ")(#T{" + all + "})";
+}
+
+TEST(HvmEvaluation, ThreadsThatWaitForEachOtherInACircleHoldStuckCopies) {
+  for (unsigned copies : {1, 2, 3, 4})
+    for (unsigned length : {0, 300, 300000}) {
+      auto program = parseText(circleOf(copies, length), "test");
+      Outcome plain = evaluate(program, false, {.memoryBytes = 1 << 26}, ~0ull);
+      ASSERT_EQ(plain.error, "");
+      EXPECT_NE(plain.lines[0].find("!A&"), std::string::npos) << plain.lines[0];
+      for (unsigned seed = 0; seed < 5; ++seed) {
+        Outcome found =
+            evaluate(program, false, {.memoryBytes = 1 << 26, .threads = copies + seed % 3, .seed = seed}, ~0ull);
+        EXPECT_EQ(plain.lines, found.lines) << copies << " copies, seed " << seed;
+        EXPECT_EQ(plain.interactions, found.interactions) << copies << " copies, seed " << seed;
+      }
+    }
+}
+
 // What waits for open variables is spread over the threads that came to it; one of them tries all of it again.
 TEST(HvmEvaluation, WhatWaitsForOpenVariablesIsKeptByEveryThread) {
   auto program = parseText("@sum = λ{0: 0; λ&n. n + @sum(n - 1)}\n"
@@ -204,10 +261,33 @@ public:
   }
   bool normalize(Machine&, Term&, bool) override { return false; }
   Wait awaitCell(Machine&, Term&) override { return Wait::Stop; }
-  bool doubt() override { return false; }
+  bool doubt() override { return ++doubts, false; }
   void detachOperand(Machine&, Loc) override {}
-  unsigned forks = 0;
+  unsigned forks = 0, doubts = 0;
 };
+
+/// `term` reduced by a machine that shares the heap with others.
+std::unique_ptr<Machine> reduceShared(const Code& code, Heap& heap, Asking& world, Term& term) {
+  auto machine = Machine::create(world, heap, code, 0, ~0ull);
+  (*machine)->beginSharing();
+  EXPECT_EQ((*machine)->reduce(term), Machine::Outcome::Value);
+  return std::move(*machine);
+}
+
+// In another order that thread might not have come there.
+TEST(HvmEvaluation, AThreadThatWaitsForItselfRaisesDoubt) {
+  for (auto [text, doubts] : {std::pair("@main = ! f = λ v; !a&A = v; f(λk. k, a₀)(a₁)", 1u),
+                              {"@main = ! f = λ v; !a&A = v + 1; f(λk. k, 2)(a₁ + a₀)", 0u},
+                              {"@main = ! f = λ v; !a&A = λx. x; f(λk. k, a₀)(a₁(v))", 0u}}) {
+    auto program = parseText(text, "test");
+    auto code = compile(*program);
+    Asking world;
+    auto heap = Heap::create(1 << 26, Heap::kReserveWords);
+    Term term = makeTerm(Ref, program->definitionIndex.at("main"));
+    reduceShared(*code, **heap, world, term);
+    EXPECT_EQ(world.doubts, doubts) << text;
+  }
+}
 
 TEST(HvmEvaluation, OperandsAreFoundBelowWhereAnEarlierOneWasGiven) {
   // The sum in the first argument lies above the other arguments, the one in the branch of @choose takes their place.
