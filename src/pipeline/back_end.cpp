@@ -24,7 +24,7 @@ public:
   explicit CpuBackEnd(target::cpu::codegen::Target target) : target_(std::move(target)) {}
 
   std::string name() const override { return target_.cpu; }
-  passes::TensorSchedule tensorSchedule(mlir::ModuleOp) const override { return target::cpu::tensorSchedule(target_); }
+  passes::TensorSchedule tensorSchedule() const override { return target::cpu::tensorSchedule(target_); }
 
 private:
   Result<artifact::Kernel> doCompile(mlir::ModuleOp scheduled, const Observer& observer, const Choose&) override {
@@ -61,9 +61,7 @@ public:
   explicit NvidiaBackEnd(target::nvidia::Target target) : target_(std::move(target)) {}
 
   std::string name() const override { return target_.chip; }
-  passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) const override {
-    return target::nvidia::tensorSchedule(target_, module);
-  }
+  passes::TensorSchedule tensorSchedule() const override { return target::nvidia::tensorSchedule(target_); }
 
 private:
   Result<artifact::Kernel> doCompile(mlir::ModuleOp scheduled, const Observer& observer,
@@ -129,9 +127,7 @@ public:
   explicit MetalBackEnd(std::string target) : target_(std::move(target)) {}
 
   std::string name() const override { return target_; }
-  passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) const override {
-    return target::metal::tensorSchedule(module);
-  }
+  passes::TensorSchedule tensorSchedule() const override { return target::metal::tensorSchedule(); }
 
 private:
   Result<artifact::Kernel> doCompile(mlir::ModuleOp scheduled, const Observer& observer, const Choose&) override {

@@ -23,7 +23,7 @@ public:
   /// "sm_90", or the processor's name.
   virtual std::string name() const = 0;
   /// Block sizes for the whole-tensor work of `module`.
-  virtual passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) const = 0;
+  virtual passes::TensorSchedule tensorSchedule() const = 0;
 
   struct Observer {
     std::function<bool(std::string_view stage)> wants;

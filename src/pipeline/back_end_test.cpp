@@ -12,7 +12,7 @@ namespace {
 class Mistaken : public BackEnd {
 public:
   std::string name() const override { return "mistaken"; }
-  passes::TensorSchedule tensorSchedule(mlir::ModuleOp) const override { return {}; }
+  passes::TensorSchedule tensorSchedule() const override { return {}; }
 
 private:
   Result<artifact::Kernel> doCompile(mlir::ModuleOp, const Observer&, const Choose&) override {

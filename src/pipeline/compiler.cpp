@@ -91,7 +91,7 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
   passes.addPass(passes::createPipelineLoopsPass());
   std::string plans;
   const passes::PlanObserver observer = [&](llvm::StringRef text) { plans += text; };
-  passes.addPass(passes::createPhasesPass(target_->tensorSchedule(module), observer));
+  passes.addPass(passes::createPhasesPass(target_->tensorSchedule(), observer));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (!timed(kernel, "schedule", [&] { return mlir::succeeded(passes.run(module)); })) {

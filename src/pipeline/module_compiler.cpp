@@ -85,7 +85,7 @@ std::shared_ptr<const artifact::Kernel> ModuleCompiler::compileAnew(std::string_
   passes.addPass(passes::createPipelineLoopsPass());
   std::string plans;
   const passes::PlanObserver onPlan = [&](llvm::StringRef plan) { plans += plan; };
-  passes.addPass(passes::createPhasesPass((*backEnd)->tensorSchedule(*module), onPlan));
+  passes.addPass(passes::createPhasesPass((*backEnd)->tensorSchedule(), onPlan));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (mlir::failed(passes.run(*module)))

@@ -40,6 +40,13 @@ ir::DotOp findDot(const Cluster& cluster) {
   return found;
 }
 
+SmallVector<ir::DotOp> productsOf(const Cluster& cluster) {
+  SmallVector<ir::DotOp> found;
+  for (Operation* root : cluster.roots)
+    root->walk([&](ir::DotOp dot) { found.push_back(dot); });
+  return found;
+}
+
 /// Elements of each parallel axis per block, so that a block touches about elementsPerBlock elements of the widest tile, each computed from
 /// `depth` ones.
 SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeAttr depth, ir::SizeAttr inner) {

@@ -11,6 +11,8 @@ bool isSplit(const Cluster& cluster);
 
 /// The cluster's product, null without one.
 ir::DotOp findDot(const Cluster& cluster);
+/// All that it multiplies, inside of control flow, too.
+llvm::SmallVector<ir::DotOp> productsOf(const Cluster& cluster);
 
 class Chunks {
 public:

@@ -15,8 +15,9 @@ class Planner {
 public:
   Planner(ModuleOp module, ir::EntryOp entry, KernelPlan& plan, const TensorSchedule& rules, Workers workers)
       : plan_(plan), rules_(rules), context_(entry.getContext()), sizes_(context_, rules, plan.axes, plan.clusters),
-        arguments_(plan.arguments), products_(rules, plan.axes, plan.clusters, arguments_, plan.temporaries),
-        workers_(workers) {
+        arguments_(plan.arguments), workers_(workers) {
+    for (const Cluster& cluster : clusters())
+      ruled_.push_back(productsOf(cluster).empty() ? nullptr : std::make_unique<Ruled>(*this, cluster));
     if (llvm::hasSingleElement(module.getOps<ir::KernelOp>()))
       kernel_ = *module.getOps<ir::KernelOp>().begin();
     if (kernel_)
@@ -36,7 +37,7 @@ public:
       else if (cluster.kind == Cluster::Kind::SplitScan)
         addCarries(cluster, chunks);
       else if (ir::DotOp dot = findDot(cluster))
-        ways[dot] = products_.plan(cluster, workers_);
+        ways[dot] = ruled(cluster).products.plan(cluster, workers_);
     if (plan_.streams)
       plan_.streams->addTemporaries(arguments_);
     arguments_.assign();
@@ -66,6 +67,29 @@ private:
   }
 
   const std::vector<Cluster>& clusters() const { return plan_.clusters.list; }
+
+  //===-- rules of products -------------------------------------------------------------------------------------===//
+
+  /// What the target says of the products of one cluster, and what follows from it.
+  struct Ruled {
+    Ruled(Planner& planner, const Cluster& cluster)
+        : rules(planner.rules_.forProducts(productsOf(cluster))),
+          sizes(planner.context_, rules, planner.plan_.axes, planner.plan_.clusters),
+          products(rules, planner.plan_.axes, planner.plan_.clusters, planner.arguments_, planner.plan_.temporaries) {}
+
+    const TensorSchedule rules;
+    Chunks sizes;
+    Products products;
+  };
+
+  /// Of a cluster with products.
+  Ruled& ruled(const Cluster& cluster) { return *ruled_[static_cast<size_t>(&cluster - clusters().data())]; }
+  /// Of a cluster of the kernel's.
+  Chunks& sizesOf(const Cluster& cluster) {
+    const std::unique_ptr<Ruled>& own = ruled_[static_cast<size_t>(&cluster - clusters().data())];
+    return own ? own->sizes : sizes_;
+  }
+
   ir::SizeAttr size(int64_t value) { return ir::sizeConstant(context_, value); }
   ir::SizeAttr combine(SizeOp op, ir::SizeAttr a, ir::SizeAttr b) { return ir::sizeBinary(op, a, b); }
 
@@ -82,19 +106,22 @@ private:
 
   /// How much of each axis a block of each cluster takes.
   void planPieces() {
-    bool hasProducts = llvm::any_of(clusters(), [](const Cluster& c) { return bool(findDot(c)); });
-    if (!hasProducts || !rules_.asksForWorkers())
+    const bool asks = llvm::any_of(
+        clusters(), [&](const Cluster& each) { return findDot(each) && ruled(each).rules.asksForWorkers(); });
+    if (!asks)
       workers_ = {};
     else if (!workers_)
       workers_ = addLet("workers", ir::sizeClusters(context_));
-    if (rules_.dotLeastRows > 0)
-      sizes_.workers = workers_;
+    for (const std::unique_ptr<Ruled>& own : ruled_)
+      if (own && own->rules.dotLeastRows > 0)
+        own->sizes.workers = workers_;
     const bool letsAreAllowed = !arguments_.hasTemporaries();
     for (const Cluster& cluster : clusters()) {
       ir::SizeAttr depth = foldedDepth(cluster);
-      chunks_.push_back(depth ? sizes_.chooseCombining(cluster, depth, sizes_.innerElements(cluster))
-                              : sizes_.choose(cluster));
-      if (!depth && letsAreAllowed && sizes_.keepsRows(cluster))  // blocks read the number that the launch computes
+      Chunks& sizes = sizesOf(cluster);
+      chunks_.push_back(depth ? sizes.chooseCombining(cluster, depth, sizes.innerElements(cluster))
+                              : sizes.choose(cluster));
+      if (!depth && letsAreAllowed && sizes.keepsRows(cluster))  // blocks read the number that the launch computes
         for (ir::SizeAttr& rows : chunks_.back())
           if (!ir::constantSize(rows))
             rows = addLet("rows", rows);
@@ -272,8 +299,10 @@ private:
       return planScan(cluster, chunks);
     if (cluster.kind != Cluster::Kind::Parallel)
       return planSerial(cluster);
-    if (ir::DotOp dot = findDot(cluster))
-      return ProductSteps(rules_, plan_, products_, sizes_).plan(cluster, ways.at(dot), chunks);
+    if (ir::DotOp dot = findDot(cluster)) {
+      Ruled& own = ruled(cluster);
+      return ProductSteps(own.rules, plan_, own.products, own.sizes).plan(cluster, ways.at(dot), chunks);
+    }
     PhasePlan phase = pieces(cluster, chunks);
     if (writesOnlyPieces(cluster))
       phase.elements = sizes_.mostElements(cluster);
@@ -291,7 +320,7 @@ private:
   Steps planSerial(const Cluster& cluster) {
     PhasePlan phase{.name = "serial", .blocks = size(1)};
     phase.roots = cluster.roots;
-    phase.unit = rules_.dotPlan;
+    phase.unit = rules_.forProducts(productsOf(cluster)).dotPlan;
     return {{phase}};
   }
 
@@ -355,8 +384,6 @@ private:
     columns.roots = cluster.roots;
     columns.parallel.append(cluster.parallel.begin() + 1, cluster.parallel.end());
     Steps whole = columns.parallel.empty() ? planSerial(columns) : Steps{{pieces(columns, sizes_.choose(columns))}};
-    if (columns.parallel.empty())
-      std::get<PhasePlan>(whole[0].step).unit.clear();
     return choose(
         {{.name = "split", .when = sizes_.hasFewColumns(cluster, chunks), .steps = planSplitScan(cluster, chunks)},
          {.name = "columns", .steps = whole}});
@@ -464,7 +491,7 @@ private:
   MLIRContext* context_;
   Chunks sizes_;
   EntryArguments& arguments_;
-  Products products_;
+  std::vector<std::unique_ptr<Ruled>> ruled_;  ///< of each cluster; null: it has no products
   ir::SizeAttr workers_;
   ir::KernelOp kernel_;           ///< that is planned, where it is no piece of a launch
   Temporaries partials_;          ///< partial results of split reductions

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/size_attr.h"
+#include "ir/vx.h"
 
 #include <functional>
 #include <string>
@@ -16,10 +17,8 @@ struct Placement {
   int64_t elementBytes = 0;
 };
 
-/// Sizes a target chooses for whole-tensor work. Elements unless said.
-struct TensorSchedule {
-  /// What one block of elementwise or row work touches: large enough to hide the launch of a block, small enough for a core's cache.
-  int64_t elementsPerBlock = 16384;
+/// How a target cuts and multiplies matrix products that share a phase. Elements unless said.
+struct ProductRules {
   /// Rows and columns of the output a block of a matrix product computes.
   int64_t dotRows = 120, dotColumns = 512;
   /// Blocks along the rows get equal numbers of rows, multiples of this, at most dotRows.
@@ -48,6 +47,22 @@ struct TensorSchedule {
   /// Operands whose rows do not start at multiples of this many bytes are copied into rows that do, before the product: reading them as they lie
   /// is slow, and needs code of its own. 0: never. Products of operands of fewer than `dotCopyElements` have such code: a launch costs more. 0: none.
   int64_t dotAlignment = 0, dotCopyElements = 0;
+};
+
+/// Sizes a target chooses for whole-tensor work. Elements unless said. What it says of products is for those of which `productRules` says nothing.
+struct TensorSchedule : ProductRules {
+  /// For the products of one phase, with what is known of their elements and extents. Empty: all products have the same rules.
+  std::function<ProductRules(llvm::ArrayRef<ir::DotOp>)> productRules;
+  /// The same rules, with those of these products.
+  TensorSchedule forProducts(llvm::ArrayRef<ir::DotOp> products) const {
+    TensorSchedule own = *this;
+    if (productRules && !products.empty())
+      static_cast<ProductRules&>(own) = productRules(products);
+    return own;
+  }
+
+  /// What one block of elementwise or row work touches: large enough to hide the launch of a block, small enough for a core's cache.
+  int64_t elementsPerBlock = 16384;
   /// Elements per iteration where softmax and product are computed together (stream_reductions.h). 0: never.
   int64_t streamedStep = 0;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.

@@ -31,7 +31,7 @@ static const chip::Gpu& smallest() {
   return *chip;
 }
 
-passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) { return gpu::tiles::tensorSchedule(smallest(), module); }
+passes::TensorSchedule tensorSchedule() { return gpu::tiles::tensorSchedule(smallest()); }
 
 Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string& target, std::string* vxt) {
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>())

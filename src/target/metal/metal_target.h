@@ -17,7 +17,7 @@ bool isTarget(const std::string& name);
 const char* chipName();
 
 /// Block sizes of whole-tensor work: those of the smallest GPU of the first generation.
-passes::TensorSchedule tensorSchedule(mlir::ModuleOp module);
+passes::TensorSchedule tensorSchedule();
 
 /// `module`: one vx.entry and scheduled vx.kernel phases in order. Not changed. `vxt`: receives the per-thread code if it is not null. Error: what
 /// Metal or its smallest GPU has not, with its source location and numbers.

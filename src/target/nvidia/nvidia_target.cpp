@@ -27,8 +27,8 @@ static const chip::Gpu& chipOf(const Target& target) {
   return *chip;
 }
 
-passes::TensorSchedule tensorSchedule(const Target& target, mlir::ModuleOp module) {
-  passes::TensorSchedule schedule = gpu::tiles::tensorSchedule(chipOf(target), module);
+passes::TensorSchedule tensorSchedule(const Target& target) {
+  passes::TensorSchedule schedule = gpu::tiles::tensorSchedule(chipOf(target));
   gpu::hopper::addBulkTiles(schedule, chipOf(target));
   schedule.heldScanBytes = gpu::tiles::kHeldScanBytes;
   schedule.heldScanLeast = gpu::tiles::kHeldScanLeast;

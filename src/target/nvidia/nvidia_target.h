@@ -27,7 +27,7 @@ struct CompileTimes {
 };
 
 /// Block sizes of whole-tensor work on this target, for `module` before the schedule.
-passes::TensorSchedule tensorSchedule(const Target& target, mlir::ModuleOp module);
+passes::TensorSchedule tensorSchedule(const Target& target);
 
 /// A kernel before its code: every entry point is absent, and `entries` has a vxt.kernel for each.
 struct LoweredKernel {

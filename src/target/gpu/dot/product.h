@@ -6,8 +6,8 @@
 
 namespace vortex::target::gpu::dot {
 
-/// Block tiles of the whole-tensor products of a module, and the plan that goes with them: of the largest, where they differ.
-void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, const chip::Gpu& chip);
+/// Block tiles of whole-tensor products that share a phase, and the plan that goes with them: of the largest, where they differ.
+passes::ProductRules productRules(const chip::Gpu& chip, llvm::ArrayRef<ir::DotOp> products);
 
 /// The plan of a product: its attribute, or by what is known of its extents. `threads` 0: the plan chooses. None: see choosePlan().
 std::optional<Plan> planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads);

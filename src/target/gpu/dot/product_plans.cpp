@@ -44,44 +44,52 @@ std::optional<Plan> planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t thread
   return choosePlan(chip, problem);
 }
 
-void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, const chip::Gpu& chip) {
+passes::ProductRules productRules(const chip::Gpu& chip, llvm::ArrayRef<ir::DotOp> products) {
   constexpr int64_t kGroup = 8;  // rows of blocks that share their columns in L2
+  passes::ProductRules rules;
   std::optional<Plan> largest;
   Problem problem;
-  module.walk([&](ir::DotOp dot) {
-    std::optional<Plan> plan = choosePlan(chip, problemOf(dot));
-    if (!plan || (largest && plan->rows * plan->columns <= largest->rows * largest->columns))
-      return;
+  for (ir::DotOp dot : products) {
+    // Sums of more bytes have smaller tiles, in which others fit.
+    const Problem own = problemOf(dot);
+    const auto isBefore = [&](const Plan& plan) {
+      return std::pair(own.accBytes, plan.rows * plan.columns) >
+             std::pair(problem.accBytes, largest->rows * largest->columns);
+    };
+    std::optional<Plan> plan = choosePlan(chip, own);
+    if (!plan || (largest && !isBefore(*plan)))
+      continue;
     largest = plan;
-    problem = problemOf(dot);
-  });
+    problem = own;
+  }
   if (!largest)
-    return;
-  schedule.dotRows = schedule.dotRowStep = largest->rows;
-  schedule.dotColumns = largest->columns;
-  schedule.dotGroup = kGroup;
-  schedule.dotPlan = largest->str();
-  schedule.dotSplitBlocks = 2 * chip.cores;
+    return rules;
+  rules.dotRows = rules.dotRowStep = largest->rows;
+  rules.dotColumns = largest->columns;
+  rules.dotGroup = kGroup;
+  rules.dotPlan = largest->str();
+  rules.dotSplitBlocks = 2 * chip.cores;
   // A piece should take longer than the launch of the phase that adds them: about 2 µs.
-  schedule.dotSplitDepth = largest->unit == Unit::Mma ? 512 : 128;
+  rules.dotSplitDepth = largest->unit == Unit::Mma ? 512 : 128;
   // The fma unit copies element by element whatever the alignment and is not slower for it.
-  schedule.dotAlignment = largest->unit == Unit::Mma ? 16 : 0;
+  rules.dotAlignment = largest->unit == Unit::Mma ? 16 : 0;
   // Measured on an H200 in f16: operands of 300×300 that lie anyhow take 11.7 µs in place and 13.1 copied, 512×512 18.3 and 11.6.
-  schedule.dotCopyElements = schedule.dotAlignment > 0 ? 100'000 : 0;
+  rules.dotCopyElements = rules.dotAlignment > 0 ? 100'000 : 0;
   if (std::optional<Plan> thin = chooseThinPlan(chip, problem)) {
-    schedule.thinDotRows = thin->rows;
-    schedule.thinDotColumns = thin->columns;
-    schedule.thinDotPlan = thin->str();
+    rules.thinDotRows = thin->rows;
+    rules.thinDotColumns = thin->columns;
+    rules.thinDotPlan = thin->str();
     // A step takes 1.6 µs there (an H200, 16-bit elements): two of them.
-    schedule.dotThinDepth = 2 * static_cast<int64_t>(thin->depth);
+    rules.dotThinDepth = 2 * static_cast<int64_t>(thin->depth);
   }
   std::optional<Plan> small = chooseSmallPlan(chip, problem, *largest);
   if (!small)
-    return;
-  schedule.smallDotRows = small->rows;
-  schedule.smallDotColumns = small->columns;
-  schedule.smallDotBelow = std::max(1u, chip.cores * largest->blocks / 2);
-  schedule.smallDotPlan = small->str();
+    return rules;
+  rules.smallDotRows = small->rows;
+  rules.smallDotColumns = small->columns;
+  rules.smallDotBelow = std::max(1u, chip.cores * largest->blocks / 2);
+  rules.smallDotPlan = small->str();
+  return rules;
 }
 
 std::optional<int64_t> threadsFor(const chip::Gpu& chip, mlir::Operation* phase) {

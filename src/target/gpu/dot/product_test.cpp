@@ -94,10 +94,14 @@ void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Re
   if (layout.onlyParams)
     assumptions = {.aligned = {0, 1}};
   auto adjust = [&](passes::TensorSchedule& schedule) {
-    if (test.copies)
-      schedule.dotSplitBlocks = schedule.dotCopyElements = 0;
-    if (seed % 2 == 0)  // the tiles of large products, though these are small
-      schedule.smallDotRows = 0;
+    schedule.productRules = [&, usual = schedule.productRules](llvm::ArrayRef<ir::DotOp> products) {
+      passes::ProductRules rules = usual(products);
+      if (test.copies)
+        rules.dotSplitBlocks = rules.dotCopyElements = 0;
+      if (seed % 2 == 0)  // the tiles of large products, though these are small
+        rules.smallDotRows = 0;
+      return rules;
+    };
   };
   using tiles::testing::lower;
   tiles::testing::Lowered lowered = lower(context, text, assumptions, adjust, nullptr, test.chip);
@@ -413,6 +417,35 @@ TEST(Product, BatchesAndEpiloguesAgreeWithALoop) {
         return std::max(sum, 0.0) * 0.5;
       });
   }
+}
+
+/// Both products of an element are one phase's: in blocks in which either unit finds room.
+TEST(Product, OfTwoKindsOfElementsInOnePhaseAgreesWithALoop) {
+  unsigned seed = 601;
+  for (const auto& [narrow, wide] : {std::pair("f16", "f64"), std::pair("bf16", "f32"), std::pair("i8", "i64")})
+    for (bool aligned : {true, false}) {
+      const std::string a = narrow, b = wide;
+      auto pair = [](const std::string& x, const std::string& w, const std::string& type) {
+        return x + ": &Tensor<" + type + ", [M, K]>, " + w + ": &Tensor<" + type + ", [K, N]>";
+      };
+      const std::string source = "kernel k(" + pair("x", "w", a) + ", " + pair("y", "v", b) + ") -> Tensor<" + b +
+                                 ", [M, N]> {\n    return (x @ w) as " + b + " + y @ v\n}\n";
+      constexpr int64_t kRows = 37, kDepth = 50, kColumns = 70;
+      const std::vector<int64_t> left{kRows, kDepth}, right{kDepth, kColumns};
+      check({source, {left, right, left, right}, {kRows, kColumns}}, {aligned}, seed++, a == "i8" ? 0 : 2e-2,
+            [&](int64_t i, const std::vector<Matrix>& params) {
+              auto product = [&](size_t first) {
+                double sum = 0;
+                for (int64_t k = 0; k < kDepth; ++k)
+                  sum += params[first].values[static_cast<size_t>(i / kColumns * kDepth + k)] *
+                         params[first + 1].values[static_cast<size_t>(k * kColumns + i % kColumns)];
+                return sum;
+              };
+              return product(0) + product(2);
+            });
+      if (HasFailure())
+        return;
+    }
 }
 
 /// An element of softmax(Q K^T / 8) V, of keys up to the row.

@@ -48,7 +48,7 @@ protected:
     context_.loadAllAvailableDialects();
     module_ = mlir::parseSourceString<mlir::ModuleOp>(kProduct, mlir::ParserConfig(&context_));
     const chip::Gpu& chip = *chip::findGpu("sm_90");
-    passes::TensorSchedule schedule = tiles::tensorSchedule(chip, *module_);
+    passes::TensorSchedule schedule = tiles::tensorSchedule(chip);
     addBulkTiles(schedule, chip);
     ASSERT_TRUE(mlir::succeeded(passes::makePhases(*module_, schedule)));
   }

@@ -4,7 +4,7 @@
 
 namespace vortex::target::gpu::tiles {
 
-passes::TensorSchedule tensorSchedule(const chip::Gpu& chip, mlir::ModuleOp module) {
+passes::TensorSchedule tensorSchedule(const chip::Gpu& chip) {
   passes::TensorSchedule schedule;
   schedule.elementsPerBlock = 8192;  // 256 threads, 32 elements in flight each
   schedule.squareSide = 64;
@@ -18,8 +18,7 @@ passes::TensorSchedule tensorSchedule(const chip::Gpu& chip, mlir::ModuleOp modu
   schedule.keptElementsPerBlock = kMostKeptElements;
   schedule.fusedOnly = true;
   schedule.sumsVectors = true;
-  if (module)
-    dot::schedulePlans(schedule, module, chip);
+  schedule.productRules = [&chip](llvm::ArrayRef<ir::DotOp> products) { return dot::productRules(chip, products); };
   return schedule;
 }
 

@@ -18,7 +18,7 @@ inline constexpr int64_t kHeldScanLeast = 4;
 inline constexpr int64_t kLongRowThreads = 512;
 
 /// Sizes of whole-tensor work for a GPU: many small blocks, fused only as far as a block's registers reach.
-/// `module`: before the schedule; block tiles of its products are chosen for it.
-passes::TensorSchedule tensorSchedule(const chip::Gpu& chip, mlir::ModuleOp module = {});
+/// `chip`: a table, which outlives the result.
+passes::TensorSchedule tensorSchedule(const chip::Gpu& chip);
 
 }  // namespace vortex::target::gpu::tiles

@@ -27,7 +27,7 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions a
   result.vx = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context));
   VORTEX_CHECK(result.vx, "test module does not parse:\n%s", text.c_str());
   const chip::Gpu& chip = chosen ? *chosen : *chip::findGpu("sm_90");
-  passes::TensorSchedule schedule = tensorSchedule(chip, *result.vx);
+  passes::TensorSchedule schedule = tensorSchedule(chip);
   if (adjust)
     adjust(schedule);
   mlir::PassManager passes(&context);
