@@ -36,7 +36,26 @@ REFUSED = [
     ("argument_buffers", "E0902", "comes from memory", "struct A { device float* p; };\nkernel void k(constant A& a [[buffer(0)]]) { a.@p[0] = 1; }\n"),
     ("pointers_made_from_integers", "E0902", "made from an integer", KERNEL % "device float* p = @reinterpret_cast<device float*>(ulong(i)); p[0] = 1;"),
     ("kernels_that_return_a_value", "E0902", "returns nothing", "kernel int @k(device int* out [[buffer(0)]]) { return 1; }\n"),
-    ("parameters_without_an_address_space", "E0902", "address space", "kernel void k(float* @p [[buffer(0)]]) { p[0] = 1; }\n"),
+    ("parameters_without_an_address_space", "E0902", "address space", "kernel void k(float@* p [[buffer(0)]]) { p[0] = 1; }\n"),
+    ("parameters_in_the_memory_of_a_thread", "E0902", "`p` needs an address space: device, constant or threadgroup", "kernel void k(thread float* @p [[buffer(0)]]) { p[0] = 1; }\n"),
+    ("pointers_of_functions_without_an_address_space", "E0902", "names its address space", "float f(const float@* p) { return *p; }\n" + KERNEL % "float x = 1; out[i] = f(&x);"),
+    ("local_pointers_without_an_address_space", "E0902", "names its address space", KERNEL % "float x = 1; auto q = &x; float @*p = q; out[i] = *p;"),
+    ("pointers_to_pointers_without_an_address_space", "E0902", "names its address space", KERNEL % "device float* p = out; device float* @*q = &p; out[i] = **q;"),
+    ("pointers_that_are_in_memory_of_a_thread_and_lead_nowhere", "E0902", "names its address space", KERNEL % "float x = 1; float@* thread p = &x; out[i] = *p;"),
+    ("pointers_in_casts_without_an_address_space", "E0902", "names its address space", KERNEL % "float x = 1; out[i] = *(int@*)&x;"),
+    ("pointers_to_nothing_without_an_address_space", "E0902", "names its address space", KERNEL % "float x = 1; auto v = static_cast<void@*>(&x); out[i] = v != nullptr;"),
+    ("pointers_of_members_without_an_address_space", "E0902", "names its address space", "struct S { float@* p; };\n" + KERNEL % "float x = 1; S s; s.p = &x; out[i] = *s.p;"),
+    ("pointers_to_arrays_without_an_address_space", "E0902", "names its address space", KERNEL % "float x[2] = {1, 2}; float (@*p)[2] = &x; out[i] = (*p)[1];"),
+    ("returned_pointers_without_an_address_space", "E0902", "names its address space", "float@* f(thread float& x) { return &x; }\n" + KERNEL % "float x = 1; out[i] = *f(x);"),
+    ("pointers_of_macros_without_an_address_space", "E0902", "names its address space", "#define POINTER float*\n" + KERNEL % "float x = 1; @POINTER p = &x; out[i] = *p;"),
+    ("pointers_of_templates_without_an_address_space", "E0902", "names its address space", "template <class T> T f(float@* p) { return T(*p); }\n" + KERNEL % "float x = 1; out[i] = f<float>(&x);"),
+    ("pointers_to_classes_of_templates_without_an_address_space", "E0902", "names its address space", "template <class T> T f(vec<T, 2>@* p) { return (*p)[1]; }\n" + KERNEL % "float2 x = 1; out[i] = f(&x);"),
+    ("device_pointers_as_pointers_to_memory_of_a_thread", "E0902", "to device memory is none to memory of a thread", KERNEL % "thread float* p = @out; out[i] = *p;"),
+    ("threadgroup_memory_as_an_argument_in_memory_of_a_thread", "E0902", "to threadgroup memory is none", "float f(thread float* p) { return *p; }\n" + KERNEL % "threadgroup float t[2]; t[i] = 1; out[i] = f(@t);"),
+    ("constant_memory_of_a_template_as_memory_of_a_thread", "E0902", "to constant memory is none",
+     "template <class T> float f(T p) { const thread float* q = @p; return *q; }\nkernel void k(device float* out, constant float* c) { out[0] = f(c); }\n"),
+    ("pointers_of_a_kernel_template_without_an_address_space", "E0902", "`p` needs an address space",
+     "template <class T> kernel void g(T* @p) { p[0] = 1; }\ntemplate [[host_name(\"a\")]] kernel void g<float>(float*);\n"),
     ("parameters_that_say_nothing", "E0902", "neither memory nor", "kernel void k(uint @n) {}\n"),
     ("inputs_of_a_wrong_type", "E0902", "uint or ushort", "kernel void k(float @i [[thread_position_in_grid]]) {}\n"),
     ("inputs_with_more_axes_than_they_have", "E0902", "has 1 element", "kernel void k(uint2 @i [[thread_index_in_simdgroup]]) {}\n"),
@@ -56,7 +75,7 @@ REFUSED = [
     ("atomics_in_another_order", "E0901", "memory_order_relaxed", "kernel void k(device atomic_int* a [[buffer(0)]]) { atomic_fetch_add_explicit(a, 1, memory_order_seq_cst@); }\n"),
     ("exchanges_in_another_order", "E0901", "memory_order_relaxed",
      "kernel void k(threadgroup atomic_int* a) { int v = 0; atomic_compare_exchange_weak_explicit(a, &v, 1, memory_order_relaxed, memory_order_acquire@); }\n"),
-    ("memory_on_the_heap", "E0902", "Metal has no `new`", KERNEL % "int* p = @new int(3); out[i] = *p;"),
+    ("memory_on_the_heap", "E0902", "Metal has no `new`", KERNEL % "thread int* p = @new int(3); out[i] = *p;"),
     ("address_spaces_have_metals_names", "E0901", "'device float *' with an lvalue of type 'threadgroup float *'", "kernel void k(threadgroup float* t) { device float* @p = t; }\n"),
     ("unknown_attributes_of_parameters", "E0901", "unknown attribute", "kernel void k(device float* out [[@bufer(0)]]) { out[0] = 1; }\n"),
     ("unknown_attributes_of_kernels", "E0901", "unknown attribute", "[[@compute]] kernel void k(device float* out [[buffer(0)]]) { out[0] = 1; }\n"),
@@ -70,9 +89,9 @@ REFUSED = [
     ("atomics_of_a_wrong_type", "E0901", "no matching function", "kernel void k(device int* a [[buffer(0)]]) { @atomic_fetch_add_explicit(a, 1, memory_order_relaxed); }\n"),
     ("exceptions", "E0902", "Metal has no exceptions", KERNEL % "@throw 1;"),
     ("handlers_of_exceptions", "E0902", "Metal has no exceptions", KERNEL % "@try { out[i] = 1; } catch (...) {}"),
-    ("memory_given_back", "E0902", "Metal has no `delete`", KERNEL % "float x = 1, *p = &x; @delete p; out[i] = x;"),
+    ("memory_given_back", "E0902", "Metal has no `delete`", KERNEL % "float x = 1; thread float* p = &x; @delete p; out[i] = x;"),
     ("casts_that_ask_for_the_class", "E0902", "Metal has no `dynamic_cast`",
-     "struct A { virtual ~A() {} };\nstruct B : A {};\n" + KERNEL % "B b; A* a = &b; out[i] = @dynamic_cast<B*>(a) != nullptr;"),
+     "struct A { virtual ~A() {} };\nstruct B : A {};\n" + KERNEL % "B b; thread A* a = &b; out[i] = @dynamic_cast<thread B*>(a) != nullptr;"),
     ("assembly", "E0902", "Metal has no `asm`", KERNEL % "@asm(\"nop\"); out[i] = 1;"),
     ("kernels_that_are_called", "E0902", "only launches run it", "kernel void one(device float* out) { out[0] = 1; }\n" + KERNEL % "@one(out);"),
     ("kernels_of_one_name", "E0902", "another kernel has the name `k`", KERNEL % "out[i] = 1;" + "kernel void @k(device int* out) { out[0] = 1; }\n"),
@@ -155,6 +174,38 @@ def test_variables_that_a_loop_surely_sets_are_read(vortex, tmp_path):
     path = tmp_path / "k.metal"
     path.write_text(HEAD + KERNEL % "float most; for (uint k = 0; k < 4; ++k) most = k == 0 ? 3.0f : max(most, float(k)); float also; if (i < 9) also = 1; out[i] = most + also;")
     assert vortex("run", path, "--grid", 2, "--buffer", "0=f32[2]", "--print", 0, "--check").stdout == "4 4\n"
+
+
+POINTERS = """
+struct Row { float a[3]; thread float& operator[](uint i) thread { return a[i]; } const thread float* data() const { return a; } };
+template <class T> void step(const device T*& p, int n) { p += n; }
+template <class T> T first(T* p) { return p[0]; }
+template <class T> using to = T*;
+template <class T> struct leads { static constexpr bool value = false; };
+template <class T> struct leads<T*> { static constexpr bool value = true; };
+#define POINTER(x) thread x*
+float sum(const thread float (&a)[3]) { float s = 0; for (const thread auto& v : a) s += v; return s; }
+float last(thread float (*a)[3]) { return a[1][2]; }
+void move(thread float* thread* q) { *q += 1; }
+"""
+
+
+@pytest.mark.parametrize("body, expected", [
+    ("float x = 3; float thread* const p = &x; thread float* const thread* pp = &p; r = *p + **pp;", "6"),
+    ("const device float* o = out; step(o, 1); r = first(o);", "7"),
+    ("float x = 3; r = first(&x) + first(out);", "8"),
+    ("float x = 3; auto p = &x; auto q = out; thread auto* s = &x; auto* t = out; r = *p + *q + *s + *t;", "16"),
+    ("float a[2][3] = {{1, 2, 3}, {4, 5, 6}}; r = sum(a[1]) + last(a);", "21"),
+    ("float a[2] = {4, 5}; thread float* p = a; move(&p); r = *p;", "5"),
+    ("Row q; q[2] = 3; r = q.data()[2];", "3"),
+    ("float x = 3; POINTER(float) p = (POINTER(float))&x; to<device float> q = out; r = *p + *q;", "8"),
+    ("float x = 3; auto f = [](thread const float* p) { return *p; }; r = f(&x) + *reinterpret_cast<thread float*>(&x);", "6"),
+    ("r = leads<device int*>::value + 2 * leads<int>::value;", "1"),
+])
+def test_pointers_with_an_address_space_of_their_own_or_their_templates_are_taken(vortex, tmp_path, body, expected):
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + POINTERS + "kernel void k(device float* out [[buffer(0)]], device float* to [[buffer(1)]]) { float r; %s to[0] = r; }\n" % body.replace("to<", "::to<"))
+    assert vortex("run", path, "--grid", 1, "--buffer", "0=f32:5,7", "--buffer", "1=f32:77", "--print", 1).stdout == expected + "\n"
 
 
 def test_accesses_through_null_lie_in_no_memory(vortex, tmp_path):

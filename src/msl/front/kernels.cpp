@@ -1,6 +1,7 @@
 #include "msl/front/kernels.h"
 
 #include "msl/front/inputs.h"
+#include "msl/front/pointer_spaces.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
@@ -25,6 +26,13 @@ void setPlace(Problem& problem, clang::SourceLocation location, const clang::Sou
     problem.file = name->str();
     problem.begin = problem.end = source->sourceOffset(offset);
   }
+}
+
+bool isOfSources(clang::SourceLocation at, const clang::SourceManager& sources, const SourceFiles& files) {
+  if (at.isInvalid())
+    return false;
+  auto name = sources.getNonBuiltinFilenameForID(sources.getFileID(sources.getSpellingLoc(at)));
+  return name && files.find(*name);
 }
 
 namespace {
@@ -111,6 +119,19 @@ public:
     const clang::LangAS a = from->getPointeeType().getAddressSpace(), b = to->getPointeeType().getAddressSpace();
     if (a != b && a != clang::LangAS::Default && b != clang::LangAS::Default)
       refuse(cast->getBeginLoc(), "a pointer to memory of one address space is cast to another one");
+    return true;
+  }
+
+  /// To Clang every pointer is one to memory of a thread, which the shim uses. Metal's spaces are distinct.
+  bool VisitImplicitCastExpr(clang::ImplicitCastExpr* cast) {
+    if (cast->getCastKind() != clang::CK_AddressSpaceConversion || !cast->getType()->isPointerType() ||
+        !isOfSources(cast->getBeginLoc(), context_.getSourceManager(), *unit_.files))
+      return true;
+    const clang::LangAS space = cast->getSubExpr()->getType()->getPointeeType().getAddressSpace();
+    const char* name = space == clang::LangAS::sycl_local           ? "threadgroup"
+                       : space == clang::LangAS::sycl_global_device ? "constant"
+                                                                    : "device";
+    refuse(cast->getBeginLoc(), std::string("a pointer to ") + name + " memory is none to memory of a thread");
     return true;
   }
 
@@ -304,7 +325,8 @@ private:
       }
       if (isMemory) {
         parameter.kind = isThreadgroup ? ParameterKind::Threadgroup : ParameterKind::Buffer;
-        if (type->getPointeeType().getAddressSpace() == clang::LangAS::Default)
+        if (type->getPointeeType().getAddressSpace() == clang::LangAS::Default &&
+            (!type->isPointerType() || namesSpace(type->getPointeeType())))
           refuse(decl->getLocation(),
                  "`" + parameter.name + "` needs an address space: device, constant or threadgroup");
         parameter.index = index.value_or(isThreadgroup ? 0 : next);
@@ -388,6 +410,7 @@ private:
 }  // namespace
 
 std::vector<FoundKernel> findKernels(clang::ASTContext& context, Unit& unit) {
+  checkPointerSpaces(context, unit);
   Finder finder(context, unit);
   finder.TraverseDecl(context.getTranslationUnitDecl());
   return std::move(finder.kernels);

@@ -10,7 +10,8 @@ static std::string inMetalsWords(std::string message) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"const __global_device ", "constant "},
                                                                              {"__global_device ", "constant "},
                                                                              {"__global ", "device "},
-                                                                             {"__local ", "threadgroup "}};
+                                                                             {"__local ", "threadgroup "},
+                                                                             {"__attribute__((noderef)) ", "thread "}};
   for (const auto& [word, metals] : kWords)
     for (size_t at = 0; (at = message.find(word, at)) != std::string::npos; at += metals.size())
       message.replace(at, word.size(), metals);

@@ -4,7 +4,7 @@
 #define device __attribute__((opencl_global))
 #define constant const __attribute__((opencl_global_device))
 #define threadgroup __attribute__((opencl_local)) __attribute__((msl_threadgroup))
-#define thread
+#define thread __attribute__((noderef))  // a mark that has no effect: see msl/front/pointer_spaces.cpp
 #define kernel __attribute__((annotate("msl.kernel")))
 #define vertex __attribute__((annotate("msl.vertex")))
 #define fragment __attribute__((annotate("msl.fragment")))
