@@ -91,3 +91,23 @@ def test_the_grid_that_help_shows_is_for_the_block_of_the_kernel(block, grid, vo
     path = tmp_path / "program.vx"
     path.write_text(block + "kernel k(x: &mut Tensor<f32, [N]>) {\n    x[block.id.x * 64 + thread.local_id] = 1.0\n}\n")
     assert f"`@launch(grid = [{grid})`" in vortex("check", path, status=1).stderr
+
+
+@pytest.mark.parametrize("parameter, bound, type", [("&Tensor<f32, [N]>", "start", ""), ("&Tensor<f32, [M, N]>", "start[0]", ""), ("&Tensor<f32, [M, N]>", "start[0]", ": Tensor<f32, [N]>")])
+@pytest.mark.parametrize("value", ["y", "now * 2.0"])
+def test_the_copy_that_help_names_may_be_assigned(parameter, bound, type, value, vortex, tmp_path):
+    text = f"kernel k(start: {parameter}) -> Tensor<f32, [N]> {{\n    var now{type} = BOUND\n    let y = now + 1.0\n    now = {value}\n    return now\n}}\n"
+    path = tmp_path / "program.vx"
+    path.write_text(text.replace("BOUND", bound))
+    assert "a tensor of its own is a copy: `.copy()` where" in vortex("check", path, status=1).stderr
+    path.write_text(text.replace("BOUND", bound + ".copy()"))
+    vortex("check", path)
+
+
+def test_lists_are_compared_as_help_says(vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    text = "fn main() {{\n    let a = vec![1, 2]\n    let b = vec![1, 2]\n    {}\n}}\n"
+    path.write_text(text.format("assert(a == b)"))
+    assert "`assert_eq(a, b)` compares lists" in vortex("check", path, status=1).stderr
+    path.write_text(text.format("assert_eq(a, b)"))
+    vortex("run", path)

@@ -61,13 +61,13 @@ namespace vortex::lang {
   X(AtomicCompareExchange, "atomic_compare_exchange") X(AtomicLoad, "atomic_load") \
   X(AtomicStore, "atomic_store") \
   /* host and kernel */ \
-  X(Print, "print") X(Assert, "assert") \
+  X(Print, "print") X(Assert, "assert") X(Copy, "copy") X(Len, "len") \
   /* host */ \
   X(AssertClose, "assert_close") X(AssertEqual, "assert_eq") X(Args, "args") X(LoadNpy, "load_npy") \
   X(SaveNpy, "save_npy") X(ReadFile, "read_file") X(WriteFile, "write_file") X(ReadText, "read_text") \
   X(RandomNormal, "random.normal") X(RandomUniform, "random.uniform") X(RandomInteger, "random.integer") \
-  X(FromHost, "Tensor.from_host") X(ToHost, "to_host") X(ToDevice, "to") X(Copy, "copy") X(Time, "time") \
-  X(Len, "len") X(Push, "push") X(Pop, "pop") X(VecFill, "Vec.filled") X(VecRange, "Vec.range") X(Map, "map") \
+  X(FromHost, "Tensor.from_host") X(ToHost, "to_host") X(ToDevice, "to") X(Time, "time") \
+  X(Push, "push") X(Pop, "pop") X(VecFill, "Vec.filled") X(VecRange, "Vec.range") X(Map, "map") \
   X(Fold, "fold") X(SortVec, "sort") X(ParseInt, "parse_int") X(ParseFloat, "parse_float") X(ToText, "to_text") \
   X(Format, "format") X(Exit, "exit")
 // clang-format on

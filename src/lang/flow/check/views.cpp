@@ -41,6 +41,7 @@ void checkViews(const Graph& graph, diag::DiagnosticSink& sink) {
     builder.primary("written here");
     builder.label(loan.range, "the view is made here");
     builder.label(owner->range, isRef ? "lent with `&` here" : "taken by value here");
+    builder.help("a tensor of its own is a copy: `.copy()` where the view is made");
   }
 }
 

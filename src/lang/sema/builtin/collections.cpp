@@ -85,11 +85,6 @@ Expr* checkToHost(BuiltinCall& call) {
   return makeBuiltin(call.body, Builtin::ToHost, call.body.types.vec(tensor->type->elem), call.range(), {tensor});
 }
 
-Expr* checkCopy(BuiltinCall& call) {
-  Expr* value = call.arg(0);
-  return isError(value) ? call.failed() : makeBuiltin(call.body, Builtin::Copy, value->type, call.range(), {value});
-}
-
 Expr* checkLen(BuiltinCall& call) {
   Expr* value = call.arg(0);
   if (isError(value))

@@ -7,7 +7,6 @@ namespace vortex::lang {
 
 Expr* checkFromHost(BuiltinCall& call);
 Expr* checkToHost(BuiltinCall& call);
-Expr* checkCopy(BuiltinCall& call);
 Expr* checkLen(BuiltinCall& call);
 Expr* checkPush(BuiltinCall& call);
 Expr* checkPop(BuiltinCall& call);

@@ -108,7 +108,7 @@ constexpr BuiltinRow kRows[] = {
     {"to_text", Builtin::ToText, kHost, kAny, "value", checkToText},
     {"Tensor.from_host", Builtin::FromHost, kHost, kNoMethod, "values, shape?", checkFromHost},
     {"to_host", Builtin::ToHost, kHost, kTensor, "tensor", checkToHost},
-    {"copy", Builtin::Copy, kHost, kTensor | kVec, "value", checkCopy},
+    {"copy", Builtin::Copy, kEverywhere, kTensor | kVec, "value", checkCopy},
     {"len", Builtin::Len, kEverywhere, kTensor | kVec | kText | kArray, "value", checkLen},
     {"push", Builtin::Push, kHost, kVec, "vec, value", checkPush},
     {"pop", Builtin::Pop, kHost, kVec, "vec", checkPop},

@@ -177,6 +177,17 @@ Expr* checkArange(BuiltinCall& call) {
                      call.range(), {});
 }
 
+Expr* checkCopy(BuiltinCall& call) {
+  if (inKernel(call.body)) {
+    Expr* x = tensorArg(call);
+    return x ? makeBuiltin(call.body, Builtin::Copy, call.body.types.tensorValue(x->type->elem, x->type->shape),
+                           call.range(), {x})
+             : call.failed();
+  }
+  Expr* value = call.arg(0);
+  return isError(value) ? call.failed() : makeBuiltin(call.body, Builtin::Copy, value->type, call.range(), {value});
+}
+
 Expr* checkTranspose(BuiltinCall& call) {
   Expr* x = tensorArg(call);
   if (!x)

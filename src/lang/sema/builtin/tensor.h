@@ -10,6 +10,7 @@ Space madeSpace(const BodyState& body, Type expected);
 Expr* checkZeros(BuiltinCall& call);
 Expr* checkFull(BuiltinCall& call);
 Expr* checkArange(BuiltinCall& call);
+Expr* checkCopy(BuiltinCall& call);
 Expr* checkTranspose(BuiltinCall& call);
 Expr* checkReshape(BuiltinCall& call);
 Expr* checkBroadcastTo(BuiltinCall& call);

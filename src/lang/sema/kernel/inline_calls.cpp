@@ -66,7 +66,7 @@ Type tensorAt(Type type, const std::vector<uint32_t>& fieldPath) {
   return type && type->isTensor() ? type : nullptr;
 }
 
-bool isHostOnly(Builtin builtin) { return builtin >= Builtin::AssertClose && builtin != Builtin::Len; }
+bool isHostOnly(Builtin builtin) { return builtin >= Builtin::AssertClose; }
 
 class Inliner {
 public:

@@ -24,6 +24,9 @@ static Expr* compoundValue(BodyState& body, const syn::AssignExpr* expr, Expr*& 
 
 namespace {
 
+/// For names of tensors that are lent by `&` and assigned to.
+constexpr const char* kOwnCopy = "a tensor of its own is a copy: `.copy()` where the name is bound";
+
 bool holdsTensor(Type type) { return type->isTensor() || (type->kind == TypeKind::Array && holdsTensor(type->elem)); }
 
 }  // namespace
@@ -67,6 +70,8 @@ bool checkWritable(BodyState& body, Expr* place, SourceRange range, std::string_
       if (at->args[0]->kind == ExprKind::Var)
         builder.label(at->args[0]->variable->range,
                       "declare it `" + text(body, body.types.ref(ref->elem, true)) + "` to write through it");
+      if (at->args[0]->kind == ExprKind::Var && !at->args[0]->variable->isParam && ref->elem->isTensor())
+        builder.help(kOwnCopy);
       return false;
     }
     case ExprKind::Var: break;
@@ -113,10 +118,13 @@ static bool rebindsShared(BodyState& body, const Expr* target, const Expr* value
       value->type->kind != TypeKind::Ref)
     return false;
   const Variable* variable = target->args[0]->variable;
-  error(body, "E0317", range, base::concat("`", variable->name, "` cannot be made to refer to something else"))
-      .primary("assigning to a reference writes what it refers to")
-      .label(variable->range, variable->isParam ? "a parameter" : "bound here, for good")
-      .help("to exchange two buffers, keep them in one tensor or array and exchange their indices");
+  auto builder =
+      error(body, "E0317", range, base::concat("`", variable->name, "` cannot be made to refer to something else"));
+  builder.primary("assigning to a reference writes what it refers to");
+  builder.label(variable->range, variable->isParam ? "a parameter" : "bound here, for good");
+  builder.help("to exchange two buffers, keep them in one tensor or array and exchange their indices");
+  if (!variable->isParam && target->type->isTensor())
+    builder.help(kOwnCopy);
   return true;
 }
 

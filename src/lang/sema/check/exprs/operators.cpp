@@ -237,7 +237,10 @@ void badOperands(BodyState& body, BinaryOp op, const Expr* lhs, const Expr* rhs,
   builder.label(lhs->range, "`" + text(body, lhs->type) + "`").label(rhs->range, "`" + text(body, rhs->type) + "`");
   if (op == BinaryOp::Add && (lhs->type->kind == TypeKind::String || rhs->type->kind == TypeKind::String))
     builder.help("texts are joined by `format(\"{}{}\", a, b)`");
-  if (lhs->type->kind == TypeKind::Vec || rhs->type->kind == TypeKind::Vec)
+  const bool isOfLists = lhs->type->kind == TypeKind::Vec || rhs->type->kind == TypeKind::Vec;
+  if (isOfLists && (op == BinaryOp::Eq || op == BinaryOp::Ne))
+    builder.help("`assert_eq(a, b)` compares lists; else compare their elements");
+  else if (isOfLists)
     builder.help("a `Vec` is host memory; use `.map(|x| …)`, or compute with tensors in a kernel");
 }
 
