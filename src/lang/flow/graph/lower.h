@@ -277,7 +277,8 @@ private:
   VariableUses uses_;
   Leaves leaves_;
   std::unordered_map<const Variable*, Holder> holders_;
-  std::vector<std::optional<SlotId>> slots_;  ///< by local
+  std::vector<std::optional<SlotId>> slots_;    ///< by local
+  std::map<LocalId, const Expr*> temporaries_;  ///< in memory: the value of each
   std::vector<std::vector<LocalId>> scopes_;
   std::vector<LoopContext> loops_;
   std::vector<FrameContext> frames_;

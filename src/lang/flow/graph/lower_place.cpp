@@ -250,11 +250,13 @@ Lowering::Operand Lowering::load(PlaceId place, Type type, const Expr& origin) {
   }
   case TypeKind::Ref: {  // kept in memory: whatever was put there
     Referents found;
-    if (const Variable* variable = graph_[graph_[place].root].variable)
-      if (auto values = uses_.referencesTo.find(variable); values != uses_.referencesTo.end())
-        for (const Expr* each : values->second)
-          findReferents(*each, found);
-    out.place = oneOf(std::move(found), stripRef(type), graph_[place].root);
+    const LocalId root = graph_[place].root;
+    if (const auto made = temporaries_.find(root); made != temporaries_.end())
+      findReferents(*made->second, found);
+    if (auto values = uses_.referencesTo.find(graph_[root].variable); values != uses_.referencesTo.end())
+      for (const Expr* each : values->second)
+        findReferents(*each, found);
+    out.place = oneOf(std::move(found), stripRef(type), root);
     break;
   }
   default:

@@ -209,6 +209,7 @@ Lowering::Holder Lowering::temporary(Type type, const Expr& at) {
   }
   if (graph_.isKernel) {
     holder.local = newLocal(type, at.range, nullptr, storageOf(type));
+    temporaries_[holder.local] = &at;
     begin(holder.local, at, StepKind::Declare);
   }
   return holder;
