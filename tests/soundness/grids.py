@@ -6,6 +6,7 @@ from cases import Case
 from expressions import Expressions
 from functions import Functions
 from scalars import FLOATS, INTEGERS, Float, samples
+from threads import COUNTED
 from tree import braces
 
 AXES = "xyz"
@@ -115,7 +116,7 @@ class Kernel:
     def combined(self):
         """`reduce(op)`: a tree in each block, then the blocks."""
         rng, case = self.rng, self.case
-        kind, threads = rng.choice(["i32", "u32", "i64", "u64"]), rng.choice([32, 64, 128])
+        kind, threads = rng.choice(COUNTED), rng.choice([32, 64, 128])
         op, (run, neutral) = rng.choice(sorted(REDUCE.items()))
         values = samples(rng, kind, (rng.choice([1, 7, threads, rng.randint(1, 3000)]),))
         limits = numpy.iinfo(INTEGERS[kind])

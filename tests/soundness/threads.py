@@ -9,6 +9,7 @@ from scalars import FLOATS, INTEGERS, Float, choose, samples, saturated
 from tree import Node, block, braces
 
 KINDS = list(INTEGERS) + list(FLOATS) + ["bool"]
+COUNTED = ("i32", "u32", "i64", "u64")  # what atomics take
 ATOMICS = {"atomic_add": numpy.add, "atomic_min": numpy.minimum, "atomic_max": numpy.maximum, "atomic_and": numpy.bitwise_and,
            "atomic_or": numpy.bitwise_or, "atomic_xor": numpy.bitwise_xor}
 
@@ -285,7 +286,7 @@ class Threads(Expressions):
     def count(self, depth, uniform):
         """Atomics of one operation on shared counters, in any order."""
         rng, size = self.rng, self.rng.choice([1, 4, 8])
-        kind, (op, run_) = rng.choice(["i32", "u32", "i64", "u64"]), rng.choice(sorted(ATOMICS.items()))
+        kind, (op, run_) = rng.choice(COUNTED), rng.choice(sorted(ATOMICS.items()))
         bins, start = self.name("bins"), rng.randint(0, 9)
         (text, value), (index, at) = self.own(kind), self.index(size)
         condition, truth = self.condition(1)
@@ -596,7 +597,7 @@ class Kernel:
     def bins(self, env, gone, stores, inside):
         """Global atomics of one operation."""
         rng, code = self.rng, self.code
-        kind, (op, run) = rng.choice(["i32", "u32", "i64", "u64"]), rng.choice(sorted(ATOMICS.items()))
+        kind, (op, run) = rng.choice(COUNTED), rng.choice(sorted(ATOMICS.items()))
         size = rng.randint(1, 5)
         old = samples(rng, kind, (size,))
         (text, value), (index, at) = code.own(kind), code.index(size)
