@@ -13,14 +13,18 @@ LABELS = ["A", "B", "c", "_d"[1:], "Z9"]
 KINDS = ["num", "list", "fun", "any"]
 
 
+def called_normal(made, term):
+    return f"%{made.rng.choice(['nf', 'gnf'])}({term})" if made.normalizes and made.rng.random() < 0.12 else term
+
+
 class Generator:
     """styles: in `collapse`, whose order decides what is stuck, `unscoped` pairs exclude what asks for that (equality, strict application), and
-    connectives have no left side that may be a variable."""
+    connectives have no left side that may be a variable. `normalizes`: some terms are arguments of %nf or %gnf."""
 
-    def __init__(self, seed, collapse=False):
+    def __init__(self, seed, collapse=False, normalizes=False):
         self.rng, self.size, self.names = random.Random(seed), 0, 0
         self.scope, self.free, self.collapse, self.unscoped = [], 0, collapse, self.rng.random() < 0.25
-        self.asks = not (collapse and self.unscoped)
+        self.asks, self.normalizes = not (collapse and self.unscoped), normalizes
 
     def program(self):
         return LIBRARY + f"@main = {self.main()}\n"
@@ -51,6 +55,9 @@ class Generator:
         return body
 
     def term(self, kind):
+        return called_normal(self, self.plain_term(kind))
+
+    def plain_term(self, kind):
         self.size -= 1
         usable = [entry for entry in self.scope if entry[1] in (kind, "any") or kind == "any"]
         if usable and self.rng.random() < (0.35 if self.size > 0 else 0.8):
@@ -129,6 +136,9 @@ class Generator:
         first = self.term(kind)
         body = self.within([(variable, "any")], kind)
         self.free -= 1
+        if self.normalizes and self.rng.random() < 0.5:  # a function that %nf gave back is applied, and binds what was free
+            parts = self.rng.sample([body, f"g{call}({self.term('num')})"], 2)
+            return f"(!{call}=λ{variable};!!g{call}=%nf({call}({first}));{'#P{' if kind == 'any' else '(λk.λl.k)('}{','.join(parts)}{'}' if kind == 'any' else ')'})"
         return f"(!{call}=λ{variable};(λk.λl.{self.leaf(kind)})({call}({first},{self.term('num')}),{body}))" if kind != "any" else (
             f"(!{call}=λ{variable};#P{{{call}({first},{self.term('num')}),{body}}})")
 

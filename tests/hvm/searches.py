@@ -3,7 +3,7 @@ superpositions, copies of copies, and functions that lose their variables to a c
 import random
 import re
 
-from generator import Generator
+from generator import Generator, called_normal
 
 LIBRARY = """@and = λ{0: λb. 0; λn. λb. b}
 @or = λ{0: λb. b; λn. λb. 1}
@@ -26,11 +26,11 @@ KINDS = ["num", "num", "list", "tree", "fun", "fun", "nat"]
 
 
 class Search:
-    def __init__(self, seed, erases=None):
+    def __init__(self, seed, erases=None, normalizes=False):
         self.rng, self.names, self.size, self.scope = random.Random(seed), 0, 0, []
         self.labels = self.rng.sample(["A", "B", "C", "D", "E", "F", "K", "zz"], self.rng.randint(1, 6))
         self.erases = self.rng.random() < 0.4 if erases is None else erases
-        self.loops, self.strict = self.rng.random() < 0.3, self.rng.random() < 0.3
+        self.loops, self.strict, self.normalizes = self.rng.random() < 0.3, self.rng.random() < 0.3, normalizes
 
     def program(self):
         return LIBRARY + f"@keep = λ{{0: λx. {'&{}' if self.erases else '0'}; λn.λx. x}}\n@main = {self.main()}\n"
@@ -56,6 +56,9 @@ class Search:
     within = Generator.within
 
     def term(self, kind):
+        return called_normal(self, self.plain_term(kind))
+
+    def plain_term(self, kind):
         self.size -= 1
         usable = [entry for entry in self.scope if entry[1] == kind]
         if usable and self.rng.random() < (0.6 if self.size > 0 else 0.9):

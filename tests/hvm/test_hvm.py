@@ -131,6 +131,17 @@ def test_random_searches_have_the_same_normal_form_and_count(hvm, tmp_path):
     assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:10])
 
 
+def test_random_terms_with_calls_of_nf_have_the_same_normal_form_and_count(hvm, tmp_path):
+    """A call whose argument waits for a variable that may be bound later waits, too."""
+    wrong = []
+    for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 4):
+        for made in (searches.Search(seed, normalizes=True), generator.Generator(seed, normalizes=True)):
+            text = made.program()
+            if difference := differences(hvm, tmp_path / "term.hvm4", text, seed % 3 == 0):
+                wrong.append(f"seed {seed}: {difference}\n{text}")
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:10])
+
+
 def test_random_terms_collapse_to_the_same_lines(hvm, tmp_path):
     wrong = []
     for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 5):

@@ -77,7 +77,7 @@ Result<Term> Evaluation::normalizeRoot(uint32_t definition) {
   Worker& worker = *workers_[0];
   Loc root = first().allocate(1);
   heap_->words()[root] = makeTerm(Ref, definition);
-  if (!normalizeCell(worker, root))
+  if (normalizeCell(worker, root) == Normal::Failed)
     return failure();
   if (isOutOfFuel(interactions()))
     return failure();
@@ -91,12 +91,12 @@ bool Evaluation::isOutOfFuel(uint64_t count) {
   return count > options_.fuel;
 }
 
-bool Evaluation::normalize(Machine& machine, Term& value, bool mayOffload) {
+World::Normal Evaluation::normalize(Machine& machine, Term& value, bool mayOffload) {
   if (mayOffload && options_.offload) {
     Result<uint64_t> count = options_.offload(machine, value);
     if (!count) {
       machine.fail("Error: " + count.error().message);
-      return false;
+      return Normal::Failed;
     }
     machine.addInteractions(*count);
     offloaded_ += *count;
@@ -105,19 +105,22 @@ bool Evaluation::normalize(Machine& machine, Term& value, bool mayOffload) {
   Worker& worker = *workers_[machine.id()];
   if (++worker.nested > kMaxNested) {
     machine.fail(base::concat("RUNTIME_ERROR: more than ", kMaxNested, " calls of %nf inside each other"));
-    return false;
+    return Normal::Failed;
   }
   Loc root = machine.allocate(1);
   heap_->words()[root] = value;
-  bool ok = normalizeCell(worker, root);
+  const uint64_t call = ++calls_;
+  machine.beginCall(call <= kCallMask ? static_cast<uint32_t>(call) : 0);
+  const Normal normal = normalizeCell(worker, root);
+  machine.endCall();
   value = heap_->words()[root];
   --worker.nested;
-  return ok;
+  return normal;
 }
 
 /// The result and its count must not depend on the order of positions. So what waits for an open variable is left as it is until everything else is
 /// normal; only then is it final.
-bool Evaluation::normalizeCell(Worker& worker, Loc root) {
+World::Normal Evaluation::normalizeCell(Worker& worker, Loc root) {
   worker.roots.push_back(root);
   const size_t floor = worker.positions.size(), postponedFloor = worker.postponed.size();
   bool ok = true;
@@ -127,16 +130,18 @@ bool Evaluation::normalizeCell(Worker& worker, Loc root) {
     worker.positions.push_back(root);
     ok = drainAlone(worker, floor);
   }
-  ok = ok && normalizePostponed(worker, root, postponedFloor);
-  if (ok && worker.nested)
+  const Normal normal = ok ? normalizePostponed(worker, root, postponedFloor) : Normal::Failed;
+  if (normal == Normal::Failed)
+    return normal;
+  if (worker.nested)
     thawStuckCells(worker);
-  if (ok)
-    worker.roots.pop_back();
-  return ok;
+  worker.roots.pop_back();
+  return normal;
 }
 
-/// On one thread. Afterwards nothing waits from `floor` on.
-bool Evaluation::normalizePostponed(Worker& worker, Loc root, size_t floor) {
+/// On one thread. Afterwards nothing waits from `floor` on. What %nf is called for is not all there is, so it takes nothing for final that the whole
+/// does not.
+World::Normal Evaluation::normalizePostponed(Worker& worker, Loc root, size_t floor) {
   Machine& machine = *worker.machine;
   const size_t positions = worker.positions.size();
   for (uint64_t before = ~uint64_t(0); worker.postponed.size() > floor && before != machine.interactions();) {
@@ -145,21 +150,23 @@ bool Evaluation::normalizePostponed(Worker& worker, Loc root, size_t floor) {
                             worker.postponed.rend() - static_cast<ptrdiff_t>(floor));
     worker.postponed.resize(floor);
     if (!drainAlone(worker, positions))
-      return false;
+      return Normal::Failed;
   }
   if (worker.postponed.size() == floor)
-    return true;
+    return Normal::Done;
   worker.postponed.resize(floor);
+  if (worker.nested)
+    return Normal::Open;
   const bool took = machine.takeStuckAsFinal(true);
   for (uint64_t before = ~uint64_t(0); before != machine.interactions();) {
     before = machine.interactions();
     thawStuckCells(worker);
     worker.positions.push_back(root);
     if (!drainAlone(worker, positions))
-      return false;
+      return Normal::Failed;
   }
   machine.takeStuckAsFinal(took);
-  return true;
+  return Normal::Done;
 }
 
 void Evaluation::thawStuckCells(Worker& worker) {

@@ -39,7 +39,7 @@ public:
   const Heap& heap() const { return *heap_; }
 
   bool safePoint(Machine& machine, Term& current) override;
-  bool normalize(Machine& machine, Term& value, bool mayOffload) override;
+  Normal normalize(Machine& machine, Term& value, bool mayOffload) override;
   Wait awaitCell(Machine& machine, Term& awaited) override;
   bool doubt() override;
   void detachOperand(Machine& machine, Loc cell) override;
@@ -78,8 +78,8 @@ private:
 
   // Strong normal form.
   Result<Term> normalizeRoot(uint32_t definition);
-  bool normalizeCell(Worker& worker, Loc root);
-  bool normalizePostponed(Worker& worker, Loc root, size_t floor);
+  Normal normalizeCell(Worker& worker, Loc root);
+  Normal normalizePostponed(Worker& worker, Loc root, size_t floor);
   bool drainAlone(Worker& worker, size_t floor);
   bool comesToSafePoint(Worker& worker);
   bool normalizePosition(Worker& worker, Loc position);
@@ -149,6 +149,7 @@ private:
   std::atomic<unsigned> idle_{0};
   std::atomic<bool> hasForked_{false};
   std::atomic<bool> isShared_{false};  // some work was given away
+  std::atomic<uint64_t> calls_{0};     // of %nf
   std::mutex waitMutex_;               // for Worker::awaited: who sets it last sees the whole circle
 
   std::vector<Level> levels_;

@@ -259,7 +259,7 @@ public:
     forks += machine.forkOldest(frame) != 0;
     return true;
   }
-  bool normalize(Machine&, Term&, bool) override { return false; }
+  Normal normalize(Machine&, Term&, bool) override { return Normal::Failed; }
   Wait awaitCell(Machine&, Term&) override { return Wait::Stop; }
   bool doubt() override { return ++doubts, false; }
   void detachOperand(Machine&, Loc) override {}

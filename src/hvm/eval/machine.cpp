@@ -273,13 +273,14 @@ Term Machine::expose(Term function, Term variable) {
 }
 
 Term Machine::enterLambda(Term lambda) {
-  if (extOf(lambda) & (kErasing | kEntered))
+  const uint32_t mark = calls_.empty() ? kEntered : calls_.back();
+  if (mark == 0 || (extOf(lambda) & (kErasing | kEntered)))
     return lambda;
   const Loc body = allocate(1);
   Term* const cell = heap_.words() + locOf(lambda);
   heap_.words()[body] = *cell;
-  __atomic_store_n(cell, makeTerm(Var, kEntered, body) | kSub, __ATOMIC_RELEASE);
-  return makeTerm(Lam, extOf(lambda) | kEntered, body);
+  __atomic_store_n(cell, makeTerm(Var, mark, body) | kSub, __ATOMIC_RELEASE);
+  return makeTerm(Lam, extOf(lambda) | (mark & kEntered), body);
 }
 
 /// Follows the head of the stuck term to what it waits for.
@@ -297,7 +298,7 @@ bool Machine::waitsForOpen(Term term) const {
         continue;
       }
       if (tag == Var)
-        return !(extOf(term) & kEntered);
+        return !isEntered(term);
       if (!isAlone_)
         return true;  // its value may be another one in a moment: who is alone looks again
       if (isBusy(cell) || term == seen)
@@ -308,8 +309,8 @@ bool Machine::waitsForOpen(Term term) const {
       term = tagOf(cell) == Stk ? heap[locOf(cell)] : cell;
       continue;
     }
-    if (tag == Eql)
-      return true;  // no other comparison is stuck
+    if (tag == Eql || tag == Pri)
+      return true;  // no other comparison or native is stuck
     if (tag == App || tag == Op2) {
       const Tag left = tagOf(heap[locOf(term)]);
       field = left == Num || left == Fun || left == Mat || left == Swi || left == Use;

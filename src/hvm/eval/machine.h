@@ -3,6 +3,7 @@
 
 #include "hvm/eval/heap.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
@@ -44,9 +45,13 @@ public:
   virtual ~World() = default;
   /// The machine stands at a safe point because somebody wants it there. False: stop the run.
   virtual bool safePoint(Machine& machine, Term& current) = 0;
-  /// Turns the value into strong normal form, for %nf and %gnf, the latter on a device if there is one. False: the machine has an error or the run
-  /// stops.
-  virtual bool normalize(Machine& machine, Term& value, bool mayOffload) = 0;
+  enum class Normal : uint8_t {
+    Done,
+    Open,    // the normal form waits for a variable that may be bound later
+    Failed,  // the machine has an error, or the run stops
+  };
+  /// Turns the value into strong normal form, for %nf and %gnf, the latter on a device if there is one.
+  virtual Normal normalize(Machine& machine, Term& value, bool mayOffload) = 0;
   enum class Wait : uint8_t { Retry, Stuck, Stop };
   /// Another thread reduces what the cell of this projection or operand holds. Waits until it has done so, or says of a projection that it waits
   /// for this thread in turn.
@@ -82,8 +87,17 @@ public:
 
   /// The lambda, match or use node that a Fun stands for; a new lambda's variable is `variable`, or unbound if that is 0.
   Term expose(Term function, Term variable = 0);
-  /// The same lambda as part of a normal form.
+  /// The same lambda as part of the result, or of the normal form of the innermost call of %nf.
   Term enterLambda(Term lambda);
+  /// A call of %nf begins; 0 if there are no numbers any more: what waits for variables of its lambdas then waits as if they could be bound.
+  void beginCall(uint32_t number) { calls_.push_back(number); }
+  void endCall() { calls_.pop_back(); }
+  /// Does nobody apply the lambda of this free variable, at least not before the calls return that this machine is in?
+  bool isEntered(Term variable) const {
+    const uint32_t call = extOf(variable) & kCallMask;
+    return (extOf(variable) & kEntered) != 0 ||
+           (call != 0 && std::find(calls_.begin(), calls_.end(), call) != calls_.end());
+  }
   /// Does this stuck term wait for a variable that may be bound later? Then nothing may take it for final.
   bool isOpen(Term term) const { return world_.hasOpenVariables() && !takesStuckAsFinal_ && waitsForOpen(term); }
   /// From now on it counts as final even so. Returns what held before.
@@ -165,6 +179,7 @@ private:
   uint64_t stackStep_ = 0;
   std::vector<uint64_t> forkedFrames_;  // places on the stack of operators that have given their operand, lowest first
   std::vector<Term> env_;
+  std::vector<uint32_t> calls_;  // of %nf that have not returned
   uint64_t interactions_ = 0;
   bool takesStuckAsFinal_ = false, isAlone_ = true;
   std::string error_;

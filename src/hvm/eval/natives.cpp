@@ -132,7 +132,10 @@ NativeStep nativeStep(Machine& machine, Term& term) {
   if (mayOffload)
     term = *--header;
   machine.setStackTop(header);
-  return machine.world().normalize(machine, term, mayOffload) ? NativeStep::Value : NativeStep::Failed;
+  const World::Normal normal = machine.world().normalize(machine, term, mayOffload);
+  if (normal == World::Normal::Open)  // what a device can do with it is done
+    term = machine.node(Pri, kNfNative, {term});
+  return normal == World::Normal::Failed ? NativeStep::Failed : NativeStep::Value;
 }
 
 }  // namespace vortex::hvm

@@ -87,9 +87,9 @@ constexpr Term number(uint32_t value) { return makeTerm(Num, 0, value); }
 constexpr bool isConstructor(Tag tag) { return tag >= C00 && tag <= C16; }
 /// Of a cell: somebody, thread `extOf`, reduces what it held.
 constexpr bool isBusy(Term cell) { return cell >> kTagShift == Busy; }
-/// Values with these tags are stuck: they wait for a variable or a duplication, and might go on later.
+/// Values with these tags are stuck: they wait for a variable or a duplication, and might go on later. (Of natives only %nf is, whose normal form waits.)
 constexpr bool isWaiting(Tag tag) {
-  return tag == App || tag == Var || tag == Dp0 || tag == Dp1 || (tag >= Op2 && tag <= Or);
+  return tag == App || tag == Var || tag == Dp0 || tag == Dp1 || (tag >= Op2 && tag <= Or) || tag == Pri;
 }
 
 // Words of the node that a term with this tag points at; references to cells have none of their own. kCaptured: as many as its entry captures.
@@ -110,8 +110,10 @@ inline constexpr std::array<uint8_t, 128> kNodeWords = [] {
 
 // Lambdas: the low bits of ext are the level of a quoted variable, in collapse mode.
 inline constexpr uint32_t kErasing = 1u << (kExtBits - 1);
-// Lambdas, and their variables: the lambda is part of a normal form, so that nobody will apply it.
+// Lambdas, and their variables: the lambda is part of the result, so that nobody will apply it.
 inline constexpr uint32_t kEntered = 1u << (kExtBits - 2);
+// Variables: if it is not 0, the number of the call of %nf in whose normal form the lambda is. Once the call has returned the lambda may be applied.
+inline constexpr uint32_t kCallMask = kEntered - 1;
 // Names made by EQL-LAM have this bit; value tells them apart.
 inline constexpr uint32_t kFreshName = 1u << (kExtBits - 1);
 

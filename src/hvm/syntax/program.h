@@ -79,6 +79,7 @@ struct NativeFunction {
 };
 inline constexpr NativeFunction kNatives[] = {
     {"log", NativeKind::Log, 1}, {"nf", NativeKind::Nf, 1}, {"gnf", NativeKind::Gnf, 1}};
+inline constexpr uint32_t kNfNative = 1;
 
 inline constexpr uint32_t kFirstAutomaticLabel = 0x8000, kReservedLabel = 0xffff;
 inline constexpr uint32_t kMaxFields = 16;

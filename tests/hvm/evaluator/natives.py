@@ -4,11 +4,14 @@ from .terms import ERASURE, Cell, RuntimeFailure, Term, chain, ctr, num, sup
 
 
 def native(machine, node):
+    """What the call is reduced to; None if it has to wait: its normal form depends on a variable that may be bound later."""
     if node.ext == "log":
         return log(machine, node.fields[0])
-    root = [node.fields[0]]
-    strong(machine, root)
-    return root[0]
+    machine.begun += 1
+    machine.calls.append(machine.begun)
+    done = strong(machine, node.fields, whole=False)
+    machine.calls.pop()
+    return node.fields[0] if done else None
 
 
 def log(machine, rest):

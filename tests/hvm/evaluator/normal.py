@@ -7,16 +7,20 @@ MAX_KEY = 63
 ATOMS = {"ERA", "SUP", "INC", "NUM", "NAM", "BJV", "REF", "ANY", "VAR", "DP0", "DP1"}
 
 
-def strong(machine, root):
-    """Normalises root[0]. What waits for an open variable waits until everything else is normal; if it waits then, it is final."""
+def strong(machine, root, whole=True):
+    """Normalises root[0]. What waits for an open variable waits until everything else is normal; if it waits then, it is final, but for
+    what is not the whole: then this returns False."""
     final = machine.final
     waiting, seen, steps = [(root, 0)], set(), -1
     while waiting and steps != machine.count:
         steps, waiting = machine.count, visit(machine, waiting, seen)
+    if waiting and not whole:
+        return False
     while waiting and steps != machine.steps:
         machine.final, steps = True, machine.steps
         visit(machine, [(root, 0)], set())
     machine.final = final
+    return True
 
 
 def visit(machine, positions, seen):
@@ -29,7 +33,7 @@ def visit(machine, positions, seen):
             waiting.append((fields, i))
             continue
         if term.tag == "LAM":
-            term.cell.entered = True
+            machine.enter(term.cell)
         if term.tag not in ("DP0", "DP1"):
             stack.extend((term.fields, k) for k in reversed(range(len(term.fields))))
         elif term.cell not in seen:

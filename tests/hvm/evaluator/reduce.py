@@ -30,6 +30,7 @@ class Machine:
         self.final = False  # whether stuck terms count as final even so
         self.cut = False  # whether collapse dropped a term because a field was erased
         self.rows, self.log = {}, []
+        self.begun, self.calls = 0, [0]  # calls of %nf, and those that have not returned; 0 is the whole program
 
     def fire(self, row):
         self.count += 1
@@ -81,12 +82,19 @@ class Machine:
             elif tag == "UNS":
                 term = self.unscoped(term)
             elif tag == "PRI":
-                term = native(self, term)
+                value = native(self, term)
+                if value is None:
+                    return term
+                term = value
             else:
-                self.open = self.open or tag == "VAR" and not term.cell.entered
+                self.open = self.open or tag == "VAR" and term.cell.entered not in self.calls
                 return term
             if self.fuel is not None and max(self.unfoldings, len(stack)) > 10 * self.fuel:
                 raise OutOfFuel
+
+    def enter(self, cell):
+        if cell.entered != 0:
+            cell.entered = self.calls[-1]
 
     def is_open(self, term):
         """Does a weak normal form wait for a variable that may be bound later?"""
@@ -97,8 +105,10 @@ class Machine:
             tag = term.tag
             if tag in ("VAR", "DP0", "DP1") and term.cell.bound:
                 term = term.cell.term
+            elif tag == "PRI":
+                return True
             elif tag == "VAR":
-                return not term.cell.entered
+                return term.cell.entered not in self.calls
             elif tag in ("DP0", "DP1"):
                 if term.cell.busy or term.cell in seen:
                     return False  # it waits for itself

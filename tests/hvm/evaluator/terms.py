@@ -9,11 +9,11 @@ class RuntimeFailure(Exception):
 class Cell:
     """Binder or duplication cell. `term` is the value of a duplication, or with `bound` what stands for the variable or the other side.
     `busy` while that value is being reduced: a projection that needs its own value waits forever, so it is stuck. `entered`: the lambda is part of
-    the result, so that nobody applies it any more."""
+    the result (call 0), so that nobody applies it any more, or of the normal form of a call of %nf, so that nobody does before the call returns."""
     __slots__ = ("term", "bound", "busy", "entered")
 
     def __init__(self, term=None):
-        self.term, self.bound, self.busy, self.entered = term, False, False, False
+        self.term, self.bound, self.busy, self.entered = term, False, False, None
 
 
 class Term:
