@@ -197,12 +197,12 @@ Value Evaluator::evalBlock(const Expr& expr) {
 }
 
 Value Evaluator::evalLet(const Expr& expr) {
+  if (expr.hasOp)  // what an earlier iteration has bound says nothing of the value
+    for (int64_t dim : expr.ints)
+      frame_->dims[static_cast<size_t>(dim)].reset();
   Value value = expr.args.empty() || !expr.args[0] ? Value() : eval(*expr.args[0]);
   if (interrupted())
     return {};
-  if (expr.hasOp)
-    for (int64_t dim : expr.ints)
-      frame_->dims[static_cast<size_t>(dim)].reset();
   if (!bindShape(expr.variable->type, value, expr))
     return {};
   *slotOf(expr.variable) = std::move(value);

@@ -308,7 +308,9 @@ private:
   void emitKernelReturn(const Expr& expr);
   void returnValue(const Expr& value, uint32_t result);
   void returnPerBlock(const Expr& value, Value destination);
+  llvm::SmallVector<Value> tileOffsets(Location loc, const lang::TileSpec& spec, lang::Type type);
   void storeBlockTile(Location loc, Value tile, Value destination, lang::Type type);
+  std::optional<llvm::SmallVector<Value>> elementPlace(const Expr& value, lang::Type type);
   void returnElement(Location loc, const Flat& element, const Expr& value, uint32_t result);
   Value linearBlockId(Location loc);
   Value callFunction(Location loc, const lang::Function& function, llvm::ArrayRef<Value> args);

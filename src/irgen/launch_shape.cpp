@@ -26,6 +26,8 @@ public:
     if (spec_.gridKind == GridKind::WholeTensor && !options_.isGridGiven)
       return shape;
     std::array<int64_t, 3> fallback = usualBlock(entry_.types(), spec_.domain);
+    if (spec_.tile && spec_.returnsElements)
+      fallback = {spec_.tile->elements(), 1, 1};
     const bool isExplicit = spec_.gridKind == GridKind::Explicit;
     const bool isGiven = options_.isGridGiven || (isExplicit && spec_.grid.empty());
     for (unsigned axis = 0; axis < 3; ++axis) {

@@ -100,6 +100,21 @@ void Emitter::returnPerBlock(const Expr& value, Value destination) {
   closeRegion();
 }
 
+/// Where the block's tile begins in a result. Leading dimensions are counted by the blocks along z, the last one fastest.
+llvm::SmallVector<Value> Emitter::tileOffsets(Location loc, const lang::TileSpec& spec, lang::Type type) {
+  const size_t leading = type->rank() - spec.offsets.size();
+  llvm::SmallVector<Value> offsets(leading, Value());
+  Value rest = leading ? Value(b_.create<ir::BlockIdOp>(loc, ir::Axis::Z)) : Value();
+  for (size_t dim = leading; dim-- > 0;) {
+    Value extent = dimValue(loc, type->shape[dim]);
+    offsets[dim] = b_.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::RemU, rest, extent);
+    rest = b_.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::DivU, rest, extent);
+  }
+  for (const Variable* offset : spec.offsets)
+    offsets.push_back(readScalar(loc, offset));
+  return offsets;
+}
+
 /// The block's tile at its place in the result; without `@tile` there is one block, and the tile is the result.
 void Emitter::storeBlockTile(Location loc, Value tile, Value destination, lang::Type type) {
   const std::optional<lang::TileSpec>& spec = context_.function.kernel->tile;
@@ -108,35 +123,62 @@ void Emitter::storeBlockTile(Location loc, Value tile, Value destination, lang::
   auto tileType = llvm::cast<mlir::RankedTensorType>(tile.getType());
   mlir::Type stored = llvm::cast<ir::ViewType>(destination.getType()).getElementType();
   tile = adaptTile(loc, tile, tileType.clone(stored));
-  size_t leading = type->rank() - spec->offsets.size();
-  llvm::SmallVector<Value> offsets(leading, Value());
-  if (leading) {  // counted along z, the last one fastest
+  llvm::SmallVector<Value> offsets = tileOffsets(loc, *spec, type);
+  const size_t leading = type->rank() - spec->offsets.size();
+  if (leading) {
     llvm::SmallVector<int64_t> shape(leading, 1);
     shape.append(tileType.getShape().begin(), tileType.getShape().end());
     tile = b_.create<ir::ReshapeOp>(loc, tileType.clone(shape, stored), tile, mlir::ValueRange());
-    Value rest = b_.create<ir::BlockIdOp>(loc, ir::Axis::Z);
-    for (size_t dim = leading; dim-- > 0;) {
-      Value extent = dimValue(loc, type->shape[dim]);
-      offsets[dim] = b_.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::RemU, rest, extent);
-      rest = b_.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::DivU, rest, extent);
-    }
   }
   bool inside = true;
-  for (auto [dim, offset] : llvm::enumerate(spec->offsets)) {
-    offsets.push_back(readScalar(loc, offset));
+  for (size_t dim = 0; dim < spec->offsets.size(); ++dim) {
     std::optional<int64_t> extent = types_.fix(type->shape[leading + dim]).asConstant();
     inside &= extent && *extent % spec->extents[dim] == 0;
   }
   b_.create<ir::TileStoreOp>(loc, tile, destination, offsets, inside);
 }
 
-/// An element of each thread, stored at the thread's index: x is the last subscript.
+/// Where the element of a thread is: x is the last subscript. With `@tile` the thread's number counts the elements of the block's tile, row by row.
+std::optional<llvm::SmallVector<Value>> Emitter::elementPlace(const Expr& value, lang::Type type) {
+  llvm::SmallVector<Value> indices;
+  const std::optional<lang::TileSpec>& tile = context_.function.kernel->tile;
+  if (!tile || tile->offsets.empty()) {
+    for (uint32_t axis = type->rank(); axis-- > 0;)
+      indices.push_back(globalId(axis));
+    return indices;
+  }
+  Location at = loc(value);
+  int64_t threads = 1;
+  for (std::optional<int64_t> size : context_.block)
+    threads = size && threads > 0 ? threads * *size : 0;
+  if (threads != tile->elements()) {
+    mlir::emitError(at) << "one value per thread does not fill the block's tile of " << tile->elements()
+                        << " elements: the block "
+                        << (threads ? "has " + std::to_string(threads) + " threads"
+                                    : "is not known when the kernel is compiled");
+    context_.failed = true;
+    return std::nullopt;
+  }
+  indices = tileOffsets(at, *tile, type);
+  Value rest = linearId();
+  for (size_t dim = tile->extents.size(); dim-- > 0;) {
+    Value &index = indices[type->rank() - tile->extents.size() + dim], extent = math_.index(at, tile->extents[dim]);
+    index =
+        b_.create<arith::AddIOp>(at, index, b_.create<ir::IntOp>(at, rest.getType(), ir::IntKind::RemU, rest, extent));
+    rest = b_.create<ir::IntOp>(at, rest.getType(), ir::IntKind::DivU, rest, extent);
+  }
+  return indices;
+}
+
+/// An element of each thread.
 void Emitter::returnElement(Location loc, const Flat& element, const Expr& value, uint32_t result) {
   lang::Type type = context_.entry.results()[result];
-  VORTEX_CHECK(type->rank() <= 3 && inThreads_, "one value per thread for a result of rank %u", type->rank());
-  llvm::SmallVector<Value> indices;
-  for (uint32_t axis = type->rank(); axis-- > 0;)
-    indices.push_back(globalId(axis));
+  VORTEX_CHECK((type->rank() <= 3 || context_.function.kernel->tile) && inThreads_,
+               "one value per thread for a result of rank %u", type->rank());
+  const std::optional<llvm::SmallVector<Value>> place = elementPlace(value, type);
+  if (!place)
+    return;
+  const llvm::SmallVector<Value>& indices = *place;
   Value mask;
   if (!context_.domain.empty()) {
     mask = insideDomain();

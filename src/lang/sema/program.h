@@ -81,7 +81,13 @@ enum class ReduceKind : uint8_t { None, Add, Mul, Min, Max, And, Or, Function };
 struct TileSpec {
   std::vector<int64_t> extents;    ///< of the block's tile, in the order of the output's dimensions
   std::vector<Variable*> offsets;  ///< `block_m`, `block_n`: of the tile's first element, in the same order
-  std::optional<int64_t> k;        ///< step along the inner dimension, for schedules
+  int64_t elements() const {       ///< at most 2^62
+    int64_t count = 1;
+    for (int64_t extent : extents)
+      count = extent != 0 && count > (int64_t{1} << 62) / extent ? int64_t{1} << 62 : count * extent;
+    return count;
+  }
+  std::optional<int64_t> k;  ///< step along the inner dimension, for schedules
   source::SourceRange range;
 };
 
@@ -104,6 +110,8 @@ struct KernelSpec {
   ReduceKind reduce = ReduceKind::None;  ///< `-> T reduce(op)`
   Function* reduceFunction = nullptr;
   std::optional<TileSpec> tile;
+  /// A result has an element of each thread: that at its `thread.global_id`, with `@tile` the element of the block's tile that has its number.
+  bool returnsElements = false;
   bool strict = false, fastMath = false;
   bool fused = false;        ///< one launch, or an error
   bool cooperative = false;  ///< all blocks of a launch run at the same time

@@ -348,6 +348,8 @@ private:
       sink_.error("E0301", value.range, "expected `" + text(result, names) + "`, found `" + text(returned, names) + "`")
           .label(kernel_.resultRange, "the result's type")
           .help("return a tensor: `full(value)` has the result's shape; or one value of each thread");
+    else if (kernel_.kernel->returnsElements = true; spec.tile && !spec.tile->offsets.empty())
+      checkTileFilled(value, spec);
     else if (result->rank() > 3)
       sink_.error("E0460", value.range, "one value per thread does not fill the result")
           .primary("a grid has three axes")
@@ -355,6 +357,22 @@ private:
           .help("write the elements of `var out: " + text(result, names) + "` and return that");
     else if (spec.gridKind == GridKind::Domain)
       checkDomain(value, result, spec);
+  }
+
+  /// As many threads as the block's tile has elements return those. A block that only a launch gives is checked when that is compiled.
+  void checkTileFilled(const Expr& value, const KernelSpec& spec) {
+    std::optional<int64_t> threads = 1;
+    for (const Expr* size : spec.block)
+      if (const auto one = evaluateSize(*size, {});
+          !one || !threads || __builtin_mul_overflow(*threads, *one, &*threads))
+        threads.reset();
+    if (spec.block.empty() || !threads || *threads == spec.tile->elements())
+      return;
+    const std::string elements = std::to_string(spec.tile->elements());
+    sink_.error("E0460", value.range, "one value per thread does not fill the block's tile")
+        .primary("returned by each of " + std::to_string(*threads) + " threads")
+        .label(spec.tile->range, "the block's tile has " + elements + " elements")
+        .help("write `block = " + elements + "`");
   }
 
   /// Threads of the domain return all elements of the result and no others.

@@ -129,12 +129,36 @@ Expr* checkVecFill(BuiltinCall& call) {
   return makeBuiltin(call.body, Builtin::VecFill, call.body.types.vec(value->type), call.range(), {count, value});
 }
 
+/// The arguments; those without a type of their own have that of the others, or else `hint`. Empty: an error.
+static std::vector<Expr*> endsOf(BuiltinCall& call, Type hint) {
+  BodyState& body = call.body;
+  std::vector<const syn::Expr*> written;
+  for (const syn::Expr* arg : call.placed)
+    if (arg)
+      written.push_back(arg);
+  std::vector<Expr*> ends(written.size(), nullptr);
+  Type known = nullptr;
+  for (size_t i = 0; i < written.size(); ++i)
+    if (!isUntyped(body, written[i])) {
+      ends[i] = value(body, written[i], hint);
+      if (isError(ends[i]))
+        return {};
+      known = known ? known : ends[i]->type;
+    }
+  for (size_t i = 0; i < written.size(); ++i)
+    if (!ends[i])
+      ends[i] = value(body, written[i], known ? known : hint);
+  return ends;
+}
+
 Expr* checkVecRange(BuiltinCall& call) {
   Type elem =
       call.expected && call.expected->kind == TypeKind::Vec ? call.expected->elem : call.body.types.scalar(Scalar::I32);
   Type ends = elem->kind == TypeKind::Scalar && isInteger(elem->scalar) ? elem : call.body.types.scalar(Scalar::I64);
-  Expr* begin = call.arg(0, ends);
-  Expr* end = call.arg(1, ends);
+  const std::vector<Expr*> range = endsOf(call, ends);
+  if (range.empty())
+    return call.failed();
+  Expr *begin = range[0], *end = range[1];
   if (isError(begin) || isError(end) || !unify(call.body, begin, end, "Vec.range", call.range()))
     return call.failed();
   if (begin->type->kind != TypeKind::Scalar || !isInteger(begin->type->scalar))
@@ -202,22 +226,9 @@ Expr* checkSort(BuiltinCall& call) {
 
 Expr* checkRangeCall(BuiltinCall& call) {
   BodyState& body = call.body;
-  std::vector<const syn::Expr*> written;
-  for (const syn::Expr* arg : call.placed)
-    if (arg)
-      written.push_back(arg);
-  Type hint = nullptr;
-  std::vector<Expr*> ends(written.size(), nullptr);
-  for (size_t i = 0; i < written.size(); ++i)
-    if (!isUntyped(body, written[i])) {
-      ends[i] = value(body, written[i]);
-      if (isError(ends[i]))
-        return call.failed();
-      hint = hint ? hint : ends[i]->type;
-    }
-  for (size_t i = 0; i < written.size(); ++i)
-    if (!ends[i])
-      ends[i] = value(body, written[i], hint);
+  std::vector<Expr*> ends = endsOf(call, nullptr);
+  if (ends.empty())
+    return call.failed();
   if (ends.size() == 1)
     ends.insert(ends.begin(), makeInt(body, 0, ends[0]->type, call.range()));
   Expr* out = rangeOf(body, ends[0], ends[1], false, call.range());
