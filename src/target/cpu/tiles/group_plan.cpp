@@ -7,7 +7,10 @@ using llvm::Value;
 
 static bool reducesInnermost(ir::ReduceOp op) { return op.getDims().back() + 1 == int64_t(rankOf(op.getValue())); }
 
+/// A reduction of its own has the rows that it leaves: what it reads by fewer rows is in memory before.
 std::optional<unsigned> Group::rowRank(mlir::Value tile) {
+  if (auto own = tile.getDefiningOp<ir::ReduceOp>(); own && !v_.place(tile) && reducesInnermost(own))
+    return rankOf(tile);
   std::optional<unsigned> rank;
   Closure closure(v_);
   closure.walk(tile, identityMap(rankOf(tile)), [&](mlir::Value value, const DimMap& map) {
