@@ -42,7 +42,7 @@ def test_what_is_free_is_proven_and_runs_without_a_race(vortex, path):
 def test_what_is_racy_is_refused_with_a_launch_where_it_is(vortex, path):
     done = vortex("check", path, status=1)
     races = findings(done)["E0630"]
-    assert re.search(r"threads? [\d(]", done.stderr)
+    assert re.search(r"(threads?|block) [\d(]", done.stderr)
     run = vortex("run", "--check", "--allow", "races", path, status=1)
     # The run stops at the first race, which is one of those that were told.
     [seen] = findings(run)["E0603"]

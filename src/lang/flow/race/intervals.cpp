@@ -1,6 +1,7 @@
 #include "lang/flow/race/intervals.h"
 
 #include <algorithm>
+#include <map>
 
 namespace vortex::lang::flow {
 namespace {
@@ -42,20 +43,34 @@ private:
       if (isBarrier(here))
         return;
     }
-    for (BlockId to : graph_[at].successors)
-      if (skipsLoop(at, to, reach))
+    for (BlockId to : graph_[at].successors) {
+      const LoopId skipped = skippedLoop(at, to, reach);
+      if (skipped != kNoLoop && certainlyRuns_(skipped))
         continue;
-      else if (const auto next = std::pair(to, after(at, to, reach)); seen_.insert(next).second)
-        pending_.insert(next);
+      Reach next = after(at, to, reach);
+      if (skipped != kNoLoop && hasBarrier(skipped) && next.skipped.size() < kMostSkipped)
+        next.skipped.push_back(skipped);
+      if (auto way = std::pair(to, std::move(next)); seen_.insert(way).second)
+        pending_.insert(std::move(way));
+    }
   }
 
-  /// A loop that certainly runs is not left before its first iteration.
-  bool skipsLoop(BlockId from, BlockId to, const Reach& reach) const {
+  /// The loop that is left here before its first iteration.
+  LoopId skippedLoop(BlockId from, BlockId to, const Reach& reach) const {
     const LoopId loop = graph_[from].loop;
-    if (loop == kNoLoop || graph_[loop].header != from || graph_.isInside(to, loop) || !isAnew(loop, reach) ||
-        std::find(reach.later.begin(), reach.later.end(), loop) != reach.later.end())
-      return false;
-    return certainlyRuns_(loop);
+    const bool isLeft = loop != kNoLoop && graph_[loop].header == from && !graph_.isInside(to, loop);
+    return isLeft && isAnew(loop, reach) && std::find(reach.later.begin(), reach.later.end(), loop) == reach.later.end()
+               ? loop
+               : kNoLoop;
+  }
+
+  /// Of loops without one all that is behind them is also reached through them.
+  bool hasBarrier(LoopId loop) {
+    const auto [known, isNew] = hasBarrier_.try_emplace(loop, false);
+    for (uint32_t b = 0; isNew && b < graph_.blocks.size(); ++b)
+      for (uint32_t s = indexOf(graph_.blocks[b].begin); s < indexOf(graph_.blocks[b].end); ++s)
+        known->second |= graph_.isInside(BlockId{b}, loop) && isBarrier(graph_[StepId{s}]);
+    return known->second;
   }
 
   /// The loop was entered after the start.
@@ -79,6 +94,12 @@ private:
     Reach next = reach;
     std::erase_if(next.later, [&](LoopId loop) { return !graph_.isInside(to, loop); });
     const LoopId loop = graph_[to].loop;
+    // Only for the iterations around a loop that it was reached in.
+    const bool isAnother = loop != kNoLoop && graph_[loop].header == to;
+    std::erase_if(next.skipped, [&](LoopId skipped) {
+      const LoopId around = graph_[skipped].parent;
+      return around != kNoLoop && (!graph_.isInside(to, around) || (isAnother && graph_.isInside(skipped, loop)));
+    });
     if (loop == kNoLoop || graph_[loop].header != to)
       return next;
     const bool isBack = graph_.isInside(from, loop);
@@ -101,6 +122,8 @@ private:
   const Graph& graph_;
   BarrierKind barriers_;
   const std::function<bool(LoopId)>& certainlyRuns_;
+  static constexpr size_t kMostSkipped = 4;
+  std::map<LoopId, bool> hasBarrier_;
   BlockId origin_{0};
   std::set<std::pair<BlockId, Reach>> seen_, pending_;
   std::set<std::pair<StepId, Reach>> found_;
@@ -118,6 +141,11 @@ std::vector<AccessInterval> findIntervals(const Graph& graph, BarrierKind barrie
       if (finder.isBarrier(graph[StepId{s}]))
         intervals.push_back(finder.from(BlockId{b}, s + 1, StepId{s}));
   return intervals;
+}
+
+AccessInterval intervalBehind(const Graph& graph, StepId step, BarrierKind barriers,
+                              const std::function<bool(LoopId)>& certainlyRuns) {
+  return IntervalFinder(graph, barriers, certainlyRuns).from(graph.blockOf(step), indexOf(step) + 1, step);
 }
 
 }  // namespace vortex::lang::flow

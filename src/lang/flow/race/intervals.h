@@ -17,6 +17,7 @@ struct Reach {
   bool isRepeated = false;  ///< it was passed more than once, so how often is not known
   /// Loops around the step that were entered after the start and may be in a later iteration than their first.
   std::vector<LoopId> later;
+  std::vector<LoopId> skipped;  ///< loops with barriers in them, reached after the start, that had no iteration
   auto operator<=>(const Reach&) const = default;
 };
 
@@ -33,5 +34,8 @@ enum class BarrierKind : uint8_t { OfBlocks, OfBlocksAndWarps, OfGrids };
 /// `certainlyRuns`: a loop is never left before its first iteration.
 std::vector<AccessInterval> findIntervals(const Graph& graph, BarrierKind barriers,
                                           const std::function<bool(LoopId)>& certainlyRuns);
+/// What is reached from behind a step, as from a barrier, without crossing one.
+AccessInterval intervalBehind(const Graph& graph, StepId step, BarrierKind barriers,
+                              const std::function<bool(LoopId)>& certainlyRuns);
 
 }  // namespace vortex::lang::flow

@@ -97,6 +97,8 @@ void Pair::set(const Side& first, const Side& second) {
   if (interval_) {
     addExits(first.reach, first.access.step);
     addExits(second.reach, second.access.step);
+    addSkipped(first_);
+    addSkipped(second_);
   }
   // That subscripts are inside is learnt last: what they are as integers follows from the other conditions.
   std::rotate(conditions_.begin() + begin, conditions_.begin() + end, conditions_.end());
@@ -196,8 +198,9 @@ Pair::Instance Pair::instanceOf(const Env& env, LoopId loop) const {
   return iterationOf(env, loop);
 }
 
-/// One value for both sides.
-ValueId Pair::shared(ValueId leaf, const Reach& reach) {
+/// One value for both sides. Which loops had no iteration says nothing of the iterations of others.
+ValueId Pair::shared(ValueId leaf, Reach reach) {
+  reach.skipped.clear();
   auto [found, isNew] = shared_.try_emplace({indexOf(leaf), reach}, kNoValue);
   if (isNew)
     found->second = reach == Reach{} ? leaf : fresh(view_.nodes.type(leaf), leaf);
@@ -433,6 +436,24 @@ void Pair::addExits(const Reach& reach, StepId step) {
     }
     if (isLast)
       return;
+  }
+}
+
+/// A loop that had no iteration was left because its condition did not hold for what it is entered with.
+void Pair::addSkipped(const Env& env) {
+  const Graph& graph = view_.graph;
+  for (LoopId loop : env.reach.skipped) {
+    const BlockId header = graph[loop].header;
+    const Step& branch = graph.terminator(header);
+    const auto& sides = graph[header].successors;
+    if (branch.kind != StepKind::Branch || graph.isInside(sides[0], loop) == graph.isInside(sides[1], loop))
+      continue;
+    Env entered;
+    entered.thread = env.thread;
+    entered.block = env.block;
+    entered.reach = env.reach;
+    entered.at = header;
+    assume(clone(entered, branch.value), !graph.isInside(sides[0], loop));
   }
 }
 

@@ -99,7 +99,7 @@ private:
   ValueId ownCounter(Env& env, ValueId phi, unsigned depth);
   void assumeInRange(Env& env, const Counter& counter, ValueId value, unsigned depth);
   ValueId fresh(MachineType type, ValueId origin);
-  ValueId shared(ValueId leaf, const Reach& reach);
+  ValueId shared(ValueId leaf, Reach reach);
   /// Both sides agree on it in one iteration.
   bool isOne(ValueId value) const {
     return view_.uniformity.ofValue(value) == Level::Block &&
@@ -115,6 +115,7 @@ private:
   Instance iterationOf(const Env& env, LoopId loop) const;
   Instance instanceOf(const Env& env, LoopId loop) const;
   void addExits(const Reach& reach, StepId step);
+  void addSkipped(const Env& env);
   void makeAxes();
   void addConditions(Env& env, StepId step);
   void addCoordinates(const Side& first, const Side& second);

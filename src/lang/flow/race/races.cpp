@@ -49,6 +49,7 @@ public:
     if (hasWarpBarriers)
       askIntervals(intervals(BarrierKind::OfBlocksAndWarps), Scope::SameWarp);
     askIntervals(intervals_, hasWarpBarriers ? Scope::OtherWarps : Scope::Block);
+    askCopies();
     walkUndecided();
     for (const auto& [steps, verdict] : report_.pairs)
       ++report_.counts[verdict.decider];
@@ -163,6 +164,27 @@ private:
     for (const auto& [root, candidates] : byRoot)
       if (!acrossBlocks || graph_[candidates.front().access.place].storage != Storage::Shared)
         askRoot(pair, candidates, acrossBlocks);
+  }
+
+  /// What the block stores before the `sync_block()` that completes a copy may be what the copy still reads.
+  void askCopies() {
+    KernelView view = viewed();
+    for (uint32_t s = 0; s < graph_.stepCount(); ++s) {
+      if (graph_[StepId{s}].kind != StepKind::Stage)
+        continue;
+      const AccessInterval interval =
+          intervalBehind(graph_, StepId{s}, BarrierKind::OfBlocks, [&](LoopId loop) { return certainlyRuns(loop); });
+      std::map<uint32_t, std::vector<Candidate>> copied, stored;
+      add(StepId{s}, {}, copied);
+      for (const auto& [step, reach] : interval.steps)
+        add(step, reach, stored);
+      Pair pair(view, Scope::Block, &interval);
+      for (const auto& [root, reads] : copied)
+        for (const Group& read : grouped(reads))
+          for (const Group& store : grouped(stored[root]))
+            if (store.like.isBlockCode && store.like.writes && !isKnownOpen(read, store))
+              record(read, store, ask(pair, read.like, store.like, false));
+    }
   }
 
   /// Accesses that a pair sees as one: `x[i] += …` written twice in a row is two loads and two stores.

@@ -27,6 +27,9 @@ std::string describe(const Meeting& meeting) {
     return text + base::concat("thread ", thread(meeting.firstThread), " of block ", thread(meeting.firstBlock),
                                " and thread ", thread(meeting.secondThread), " of block ", thread(meeting.secondBlock),
                                " touch ", meeting.element);
+  if (meeting.isOfCopy)
+    return text + base::concat("block ", thread(meeting.firstBlock), " writes ", meeting.element,
+                               " while a copy of its own may still read it");
   return text + base::concat("threads ", thread(meeting.firstThread), " and ", thread(meeting.secondThread),
                              " of block ", thread(meeting.firstBlock), " touch ", meeting.element);
 }
@@ -87,7 +90,7 @@ void reportMeeting(const Graph& graph, const Finding& finding, bool isError, dia
     builder.primary("several threads write here");
   } else {
     builder.primary("written here");
-    builder.label(b, otherWrites ? "and written here" : "and read here");
+    builder.label(b, meeting.isOfCopy ? "the copy starts here" : otherWrites ? "and written here" : "and read here");
   }
   labelFurther(graph, finding, builder);
   const bool isOfGrid = meeting.acrossBlocks || finding.verdict->isOpenAcrossBlocks;
@@ -95,6 +98,8 @@ void reportMeeting(const Graph& graph, const Finding& finding, bool isError, dia
     builder.help("atomic operations of scope `.block` are atomic for the threads of one block only: write `.device`");
   else if (isOfGrid && graph.function->kernel->cooperative)
     builder.help("separate the accesses by `sync_grid()`, let each thread write elements of its own, or use an atomic");
+  else if (meeting.isOfCopy)
+    builder.help("write `sync_block()` between the two, which completes the copy");
   else if (meeting.acrossBlocks)
     builder.help("blocks run in any order: let each write elements of its own, use an atomic, or launch twice");
   else if (isOfGrid)

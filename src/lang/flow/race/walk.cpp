@@ -16,6 +16,7 @@ struct Touch {
   int64_t linear = 0, linearBlock = 0;
   uint32_t epoch = 0, warpEpoch = 0;
   bool writes = false, isAtomic = false, isBlockCode = false, isShared = false;
+  bool isCopy = false;  ///< under way until the next barrier
   std::vector<uint32_t> fields;
 };
 
@@ -173,6 +174,7 @@ private:
         return;
       touch.thread = {static_cast<int64_t>(*counter), 0, 0};
     }
+    touch.isCopy = step.kind == StepKind::Stage;
     touch.isShared = storage == Storage::Shared;
     visit(place, touch);
   }
@@ -309,7 +311,13 @@ private:
   static bool conflict(const Touch& a, const Touch& b) {
     if ((!a.writes && !b.writes) || !(startsWith(a.fields, b.fields) || startsWith(b.fields, a.fields)))
       return false;
-    return a.linearBlock != b.linearBlock || areUnordered(a, b);
+    return a.linearBlock != b.linearBlock || isWithinCopy(a, b) || areUnordered(a, b);
+  }
+
+  /// `b` came later.
+  static bool isWithinCopy(const Touch& a, const Touch& b) {
+    return a.linearBlock == b.linearBlock && a.linear == b.linear && a.epoch == b.epoch && a.isCopy && b.isBlockCode &&
+           b.writes;
   }
 
   /// Of one block.
@@ -339,6 +347,7 @@ private:
                first.block,
                second.block,
                acrossBlocks,
+               isWithinCopy(a, b),
                element(first, key, firstIndex),
                launch_.describe(*graph_.function),
                launch_};

@@ -14,7 +14,7 @@ struct Meeting {
   StepId first = kNoStep, second = kNoStep;  ///< in the order of their numbers
   bool firstWrites = false, secondWrites = false;
   std::array<int64_t, 3> firstThread{}, secondThread{}, firstBlock{}, secondBlock{};
-  bool acrossBlocks = false;
+  bool acrossBlocks = false, isOfCopy = false;
   std::string element;  ///< "`t[4]`"
   std::string sizes;    ///< "with N = 64"; may be empty
   SampleLaunch launch;
