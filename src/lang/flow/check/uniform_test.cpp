@@ -28,7 +28,7 @@ public:
     std::string body = statements(4, 3);
     return "@launch(grid = [2], block = [" + std::to_string(*shape[0]) + ", " + std::to_string(*shape[1]) + ", " +
            std::to_string(*shape[2]) + "])\nkernel k(x: &mut Tensor<u32, [200]>, n: u32) {\n" +
-           "let t = thread.local_id\nvar a = n\nvar b = t as u32\nvar c = 0u32\n" + body +
+           "let t = thread.local_id\nvar a = n\nvar b = t as u32\nvar c = 0u32\nvar m = [n, 3u32, n, 5u32]\n" + body +
            "x[t] = a + b + c\nx[t] += warp.sum(1u32)\n}\n";
   }
 
@@ -54,6 +54,8 @@ private:
                                                " / 16", " + 1",  " >> 5", " % 2"};
     if (pick(3))
       return "(" + left + kNumbers[pick(std::size(kNumbers))] + ")";
+    if (pick(4) == 0)
+      return "m[(" + left + " % 4) as usize]";
     if (pick(5) == 0)
       return "warp.broadcast(" + left + ", " + std::to_string(pick(40)) + ")";
     return "(" + left + " + " + value(0) + ")";
@@ -88,8 +90,14 @@ private:
       return "var " + name + " = 0u32\nwhile " + name + " < " + (pick(2) ? "n" : "b % 4") + " {\n" + name + " += 1\n" +
              jump() + inner(depth) + "}\n";
     }
-    case 8: return "x[" + (pick(2) ? value0() + " as usize" : std::string("3")) + "] = " + variable + "\n";
-    default: return variable + " = " + (insideBranch_ ? plainValue() : value(1 + static_cast<int>(pick(2)))) + "\n";
+    case 8:
+      if (pick(2))
+        return "m[(" + value0() + " % 4) as usize] = " + variable + "\n";
+      return "x[" + (pick(2) ? value0() + " as usize" : std::string("3")) + "] = " + variable + "\n";
+    default:
+      if (pick(4) == 0)
+        return "m[(" + value0() + " % 4) as usize] = " + variable + "\n";
+      return variable + " = " + (insideBranch_ ? plainValue() : value(1 + static_cast<int>(pick(2)))) + "\n";
     }
   }
 
@@ -219,6 +227,30 @@ TEST(Levels, WhatEachThreadHasOfItsOwnDiffers) {
   const std::string rounds = "var i = 0u32\nwhile i < thread.local_id as u32 { i += 1 }\n";
   EXPECT_EQ(levelsOfBranch(levelKernel(rounds + "if i == 3 " + use), 1).first, Level::Lane)
       << "they left in other rounds";
+}
+
+/// What stands in memory that somebody writes is read once for the block only where all of it comes together.
+TEST(Levels, WrittenMemoryIsReadByThoseWhoGetThereTogether) {
+  const auto level = [](const std::string& around, const std::string& read, const std::string& written) {
+    return levelsOfBranch(GraphOf("@launch(grid = [2], block = 64)\nkernel k(x: &mut Tensor<u32, [64]>, y: &mut "
+                                  "Tensor<u32, [64]>, c: &Tensor<u32, [64]>, n: u32) {\nlet s: Tensor<u32, [64]> "
+                                  "@shared\nlet t = thread.local_id\ns[t] = 0\nlet w = warp.sum(1u32)\nsync_block()\n" +
+                                  around + " {\nif " + read + " == 1 {\nx[t] = w\n}\n}\nsync_block()\n" + written +
+                                  "\n}"),
+                          1)
+        .first;
+  };
+  const std::pair<const char*, Level> kControls[] = {
+      {"if n > 3", Level::Block}, {"if t < 32", Level::Warp}, {"if t < 33", Level::Lane}};
+  const char* kRead[] = {"c[3]", "y[3]", "s[3]", "y[n as usize % 64]"};
+  const char* kWritten[] = {"", "y[t] = 1", "for each in [&mut x, &mut y] { each[t] = 1 }"};
+  for (const auto& [control, here] : kControls)
+    for (const char* read : kRead)
+      for (const char* written : kWritten) {
+        const bool isWritten = read[0] == 's' || (read[0] == 'y' && written[0] != 0);
+        EXPECT_EQ(level(control, read, written), isWritten ? here : Level::Block)
+            << control << ": " << read << ", " << written;
+      }
 }
 
 TEST(Levels, WhatLeadsOutOfALoopIsDoneInTheRoundInWhichAThreadLeaves) {

@@ -43,9 +43,46 @@ public:
            "/ 40, t % 40] = 0\nsync_block()\n" +
            body + "}\n";
   }
+  /// Of numbers drawn from counters, and little else.
+  std::string nextOfTickets() {
+    isFlat_ = true;
+    names_ = 0;
+    const std::string type = pick(4) ? "u32" : "i32";
+    std::string body;
+    for (uint32_t count = 2 + pick(3); count > 0; --count)
+      body += draw(pick(3) ? "" : "t < " + number(66)) + (pick(3) ? "" : barrier()) + (pick(4) ? "" : reset(type));
+    const std::string first = pick(4) ? reset(type) : "";
+    body =
+        pick(4) ? first + body : first + "for r in 0..2 {\n" + (pick(2) ? reset(type) : "") + body + barrier() + "}\n";
+    for (int name = 0; name < names_ && body.find("for r") == std::string::npos; ++name)
+      body += pick(3) ? store(name) : "";
+    return "@launch(grid = [2], block = 40)\nkernel k(x: &mut Tensor<u32, [200]>, y: &mut Tensor<u32, [1000]>, c: &mut "
+           "Tensor<" +
+           type + ", [6]>, n: usize) {\nlet t = thread.local_id\nlet q: Tensor<" + type +
+           ", [2]> @shared\nlet s: Tensor<u32, [200]> @shared\nif t < 2 { q[t] = 0 }\nsync_block()\n" + body + "}\n";
+  }
   bool hasExtent = false;
 
 private:
+  std::string barrier() { return pick(4) ? "sync_block()\n" : ""; }
+  std::string reset(const std::string& type) { return "if t == 0 { q[0] = 0" + type + " }\n" + barrier(); }
+  std::string store(int name) {
+    static constexpr const char* kMade[] = {"", "", " + 1", " + 2", " + 3", " / 2", " % 64", " % 200"};
+    return std::string(pick(3) ? "s" : "x") + "[a" + std::to_string(name) + kMade[pick(8)] + "] = t as u32\n";
+  }
+  /// Of the threads that the condition names, or of all.
+  std::string draw(const std::string& condition) {
+    const auto drawn = [&] {
+      static constexpr const char* kCounters[] = {"c[1]", "c[1]", "c[1]", "c[2]", "c[n]", "q[0]", "q[0]", "q[1]"};
+      return std::string("atomic_add(&mut ") + kCounters[pick(8)] + ", " + std::to_string(1 + pick(4)) + ")";
+    };
+    const std::string other = !condition.empty() ? "7" : pick(6) ? "" : drawn();
+    const std::string number = other.empty() ? drawn()
+                                             : "if " + (condition.empty() ? "t % 2 == 0" : condition) + " {\n" +
+                                                   drawn() + "\n} else {\n" + other + "\n}";
+    const int name = names_++;
+    return "let a" + std::to_string(name) + " = (" + number + ") as usize\n" + (pick(2) ? store(name) : "");
+  }
   uint32_t pick(uint32_t count) { return static_cast<uint32_t>(random_() % count); }
   std::string number(uint32_t count) { return std::to_string(pick(count)); }
 
@@ -201,7 +238,7 @@ struct Touch {
   StepId step = kNoStep;
   int64_t block = 0, thread = 0;
   uint32_t epoch = 0, warpEpoch = 0;
-  bool writes = false, isAtomic = false;
+  bool writes = false, isAtomic = false, isOfBlocks = false;  ///< …; an atomic operation of the block's scope
 };
 
 using StepPair = std::pair<StepId, StepId>;
@@ -252,18 +289,21 @@ private:
       }
       if (isInside)
         add(key, {id, block, thread.linear, epoch, warpEpoch, access.mode != AccessMode::Read,
-                  step.kind == StepKind::Atomic});
+                  step.kind == StepKind::Atomic, step.kind == StepKind::Atomic && isOfBlockScope(step)});
     }
   }
 
   void add(const std::vector<int64_t>& key, const Touch& now) {
     std::vector<Touch>& touches = touches_[key];
     for (const Touch& other : touches)
-      if ((now.writes || other.writes) && !(now.isAtomic && other.isAtomic) && areUnordered(now, other))
+      if ((now.writes || other.writes) && !areAtomic(now, other) && areUnordered(now, other))
         found.insert(std::minmax(now.step, other.step));
     touches.push_back(now);
   }
 
+  static bool areAtomic(const Touch& a, const Touch& b) {
+    return a.isAtomic && b.isAtomic && (a.block == b.block || !(a.isOfBlocks || b.isOfBlocks));
+  }
   static bool areUnordered(const Touch& a, const Touch& b) {
     if (a.block != b.block)
       return true;
@@ -279,7 +319,7 @@ private:
 };
 
 struct Tally {
-  size_t pairs = 0, undecided = 0, witnesses = 0;
+  size_t pairs = 0, undecided = 0, witnesses = 0, tickets = 0;
 };
 
 Launch raceLaunch(const Graph& graph, const LaunchShapes& shapes, int64_t extent, int64_t argument) {
@@ -342,8 +382,8 @@ void compareRaces(const RaceReport& report, const std::set<StepPair>& meet) {
         << "steps " << indexOf(steps.first) << " and " << indexOf(steps.second) << " meet and were not asked for";
 }
 
-void judgeRaces(RaceKernels& kernels, Tally& tally) {
-  GraphOf made(kernels.next());
+void judgeRaces(const std::string& text, const std::vector<int64_t>& extents, Tally& tally) {
+  GraphOf made(text);
   SCOPED_TRACE(made.dump());
   Graph& graph = made.graph;
   ASSERT_FALSE(graph.blocks.empty());
@@ -354,11 +394,11 @@ void judgeRaces(RaceKernels& kernels, Tally& tally) {
     ++tally.pairs;
     tally.undecided += verdict.decider == Decider::None;
     tally.witnesses += verdict.decider == Decider::Witness;
+    tally.tickets += verdict.decider == Decider::Tickets;
   }
   replayWitnesses(graph, report);
   if (::testing::Test::HasFatalFailure())
     return;
-  const std::vector<int64_t> extents = kernels.hasExtent ? std::vector<int64_t>{1, 63, 130} : std::vector<int64_t>{200};
   for (int64_t extent : extents)
     for (int64_t argument : {0, 2, 5}) {
       Meetings meetings(graph, raceLaunch(graph, shapes, extent, argument));
@@ -382,10 +422,22 @@ TEST(RandomRaces, WhatIsProvenFreeNeverMeetsAndWitnessesDo) {
   for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
     SCOPED_TRACE("VORTEX_RACE_SEED=" + std::to_string(first + i));
     RaceKernels kernels(first + i);
-    judgeRaces(kernels, tally);
+    const std::string text = kernels.next();
+    judgeRaces(text, kernels.hasExtent ? std::vector<int64_t>{1, 63, 130} : std::vector<int64_t>{200}, tally);
   }
   std::printf("%zu pairs, %zu of them undecided, %zu meet\n", tally.pairs, tally.undecided, tally.witnesses);
   EXPECT_LT(tally.undecided * 5, tally.pairs);
+}
+
+TEST(RandomRaces, NumbersDrawnFromCountersAreApartWhereThatIsProven) {
+  const uint64_t first = fromEnvironment("VORTEX_RACE_SEED", std::random_device{}());
+  const uint64_t count = fromEnvironment("VORTEX_RACE_KERNELS", 500);
+  Tally tally;
+  for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
+    SCOPED_TRACE("VORTEX_RACE_SEED=" + std::to_string(first + i));
+    judgeRaces(RaceKernels(first + i).nextOfTickets(), {200}, tally);
+  }
+  EXPECT_GT(tally.tickets * 10, count);
 }
 
 }  // namespace
