@@ -50,10 +50,24 @@ def _is_host(value) -> bool:
     return kind is np.ndarray and value.dtype.kind != "V" or kind is int or kind is float or kind is Array
 
 
+def _holds_result(value) -> bool:
+    """Memory that a launch on the CPU writes in place: ours, or an array of NumPy's that is aligned, in one piece and may be written."""
+    kind = type(value)
+    return kind is np.ndarray and value.flags.carray and value.dtype.kind != "V" or kind is Array
+
+
 def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
     """One launch. `out`: None, an array or a tuple of them."""
-    if out is None and device.name == "cpu" and not loaded.has_parts and len(args) == len(loaded.params) and all(map(_is_host, args)):
-        made = loaded.native.launch(device, _devices.default_stream("cpu"), args, [], write_line, grid, None)
+    if device.name == "cpu" and not loaded.has_parts and len(args) == len(loaded.params) and all(map(_is_host, args)):
+        if out is None:
+            wanted = ()
+        else:
+            wanted = out if type(out) is tuple else (out,)
+            if len(wanted) != len(loaded.result_names) or not all(map(_holds_result, wanted)):
+                return _call_any(device, loaded, args, out, grid)
+        made = loaded.native.launch(device, _devices.default_stream("cpu"), args, wanted, write_line, grid, None)
+        if out is not None:
+            return out
         if not made:
             return None
         first = next((value for value in args if type(value) in (np.ndarray, Array)), None)

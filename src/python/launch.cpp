@@ -180,6 +180,20 @@ private:
   std::optional<nb::python_error> failure_;
 };
 
+/// Arrays to write results to: ours, others' on the device, None for new ones.
+std::vector<std::optional<Array>> storageOf(const Device& device, const BoundKernel& kernel, nb::sequence results) {
+  std::vector<std::optional<Array>> storage;
+  for (const nb::handle result : results)
+    if (result.is_none())
+      storage.emplace_back();
+    else if (nb::isinstance<Array>(result))
+      storage.emplace_back(nb::cast<Array>(result));
+    else
+      storage.emplace_back(
+          wrapObject(device, result, [&] { return "out= for a result of kernel '" + kernel.kernel.name() + "'"; }));
+  return storage;
+}
+
 LaunchOptions optionsOf(const std::vector<std::optional<Array>>& results, const std::optional<PrintSink>& print,
                         const Grid& grid) {
   LaunchOptions options;
@@ -355,11 +369,12 @@ void bindLaunches(nb::module_& module) {
            })
       .def(
           "launch",
-          [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
-             const std::vector<std::optional<Array>>& results, nb::object print, const Grid& grid, nb::object make) {
+          [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given, nb::sequence results,
+             nb::object print, const Grid& grid, nb::object make) {
             const Arguments arguments = convert(device, self, given);
+            const std::vector<std::optional<Array>> storage = storageOf(device, self, results);
             const std::optional<PrintSink> sink = print.is_none() ? std::nullopt : std::optional<PrintSink>(print);
-            LaunchOptions options = optionsOf(results, sink, grid);
+            LaunchOptions options = optionsOf(storage, sink, grid);
             ResultMaker maker(make, device);
             if (!make.is_none())
               options.allocate = std::ref(maker);
