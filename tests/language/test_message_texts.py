@@ -104,6 +104,15 @@ def test_the_copy_that_help_names_may_be_assigned(parameter, bound, type, value,
     vortex("check", path)
 
 
+def test_the_copy_into_shared_memory_that_help_names_compiles(vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    text = "@tile(m = 16)\nkernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {\n    let t: Tensor<f32, [16]> @shared = x[block_m..+16]ITS\n    return t - t.mean()\n}\n"
+    path.write_text(text.replace("ITS", ""))
+    assert "= help: copy it: `.copy()` behind it" in vortex("check", path, status=1).stderr
+    path.write_text(text.replace("ITS", ".copy()"))
+    vortex("check", path)
+
+
 def test_lists_are_compared_as_help_says(vortex, tmp_path):
     path = tmp_path / "program.vx"
     text = "fn main() {{\n    let a = vec![1, 2]\n    let b = vec![1, 2]\n    {}\n}}\n"

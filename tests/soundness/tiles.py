@@ -160,6 +160,10 @@ fn {self.name}_load<const P: usize, const Q: usize>(view: &Tensor<{self.kind}, [
             start = f"    var out: Tensor<{self.sum}, [{batch}M, N]>\n"
             finish = f"out[{z}block_m..+{self.m}, block_n..+{self.n}] = acc\n    return out"
         launch = "" if self.fragment else f"@launch(block = {self.threads})\n"
+        if not self.fragment and self.rng.random() < 0.25:  # element by element: by as many threads as the tile has elements
+            finish = (f"let sums: Tensor<{self.sum}, [{self.m}, {self.n}]> @shared = acc.copy()\n    sync_block()\n"
+                      f"    return sums[thread.local_id / {self.n}, thread.local_id % {self.n}]")
+            start, launch = "", self.rng.choice(["", f"@launch(block = {self.m * self.n})\n", f"@launch(block = [{self.n}, {self.m}])\n"])
         body = "\n    ".join(self.lines)
         return (f"{self.helpers}{launch}@tile(m = {self.m}, n = {self.n}, k = {self.k})\n"
                 f"kernel {self.name}_k(a: &Tensor<{self.kind}, [{batch}M, K]>, b: &Tensor<{self.kind}, [{batch}K, N]>, bias: &Tensor<{self.sum}, [N]>)"

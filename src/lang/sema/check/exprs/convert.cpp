@@ -355,6 +355,8 @@ static Expr* convertTensor(BodyState& body, Expr* expr, Type from, Type to, Site
       builder.help("make it there: `let c: Tensor<…> @constant = Tensor.from_host(v)`");
     else if (site == Site::Argument)
       builder.help("copy it into a tensor of that space, or make the function generic: `M: MemorySpace + Readable`");
+    else if (inKernel(body))
+      builder.help("copy it: `.copy()` behind it");
     return errorExpr(body, expr->range);
   }
   return expr;
