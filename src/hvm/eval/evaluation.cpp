@@ -35,16 +35,18 @@ Result<void> Evaluation::begin() {
   }
   heap_->setWantsEverybody(options_.collectsAtEverySafePoint);
   running_ = 1, parked_ = waiting_ = leaving_ = 0;
-  stopped_ = hasForked_ = isShared_ = hasOpenVariables_ = false;
+  stopped_ = hasForked_ = hasCircle_ = isShared_ = hasOpenVariables_ = false;
   error_.clear();
   return {};
 }
 
-/// After a failure or doubt. True: everything is as at the start, except that operands are not forked.
+/// After a failure, doubt or a circle. True: everything is as at the start, except that operands are not forked, or that there is one thread.
 bool Evaluation::beginAgain() {
-  if (!hasForked_)
+  if (!hasForked_ && !hasCircle_)
     return false;
   options_.forksOperands = false;
+  if (hasCircle_)
+    options_.threads = 1;
   if (Result<void> begun = begin(); !begun) {
     error_ = begun.error().message;
     return false;
@@ -68,9 +70,9 @@ std::vector<uint64_t> Evaluation::interactionsByThread() const {
 
 Result<Term> Evaluation::normalizeMain(uint32_t definition) {
   Result<Term> normal = normalizeRoot(definition);
-  if (normal || !beginAgain())
-    return normal;
-  return normalizeRoot(definition);
+  while (!normal && beginAgain())
+    normal = normalizeRoot(definition);
+  return normal;
 }
 
 Result<Term> Evaluation::normalizeRoot(uint32_t definition) {

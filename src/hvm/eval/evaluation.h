@@ -42,6 +42,7 @@ public:
   Normal normalize(Machine& machine, Term& value, bool mayOffload) override;
   Wait awaitCell(Machine& machine, Term& awaited) override;
   bool doubt() override;
+  bool meetsCircle() override;
   void detachOperand(Machine& machine, Loc cell) override;
 
 private:
@@ -148,9 +149,10 @@ private:
   std::atomic<bool> stopped_{false};
   std::atomic<unsigned> idle_{0};
   std::atomic<bool> hasForked_{false};
-  std::atomic<bool> isShared_{false};  // some work was given away
-  std::atomic<uint64_t> calls_{0};     // of %nf
-  std::mutex waitMutex_;               // for Worker::awaited: who sets it last sees the whole circle
+  std::atomic<bool> hasCircle_{false};  // of copies, while several threads had work
+  std::atomic<bool> isShared_{false};   // some work was given away
+  std::atomic<uint64_t> calls_{0};      // of %nf
+  std::mutex waitMutex_;                // for Worker::awaited: who sets it last sees the whole circle
 
   std::vector<Level> levels_;
   size_t watchedLevels_ = 1 << 16;

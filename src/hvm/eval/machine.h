@@ -58,6 +58,9 @@ public:
   virtual Wait awaitCell(Machine& machine, Term& awaited) = 0;
   /// Something was done that other orders of reduction might do otherwise. True: the run stops, to begin again in the plain order.
   virtual bool doubt() = 0;
+  /// The machine, or one that it waits for, waits for itself: a copy in a circle, in which the first one that is asked for is stuck. True: the run
+  /// stops, to begin again on one thread.
+  virtual bool meetsCircle() = 0;
   /// The operand that this machine offered is no longer what an operator on its stack waits for.
   virtual void detachOperand(Machine& machine, Loc cell) = 0;
 

@@ -240,6 +240,7 @@ struct Reducer {
     save();
     return machine.world_.doubt();
   }
+  [[gnu::noinline]] bool meetsCircle() { return machine.world_.meetsCircle(); }
   /// The operator's right operand was given to the others.
   VORTEX_HVM_INLINE Term takeForked(Term header) {
     sp -= extOf(header) >> 5;

@@ -1,5 +1,5 @@
 // Several threads normalize positions of one term. They meet only at dup cells: who comes second waits, and two that wait for each other hold a
-// cyclic net, whose projections are stuck. Waiting threads keep their stacks; a collection happens when all stand at a safe point.
+// cyclic net, whose projections are stuck; which one is stuck first depends on the order, so one thread begins again. Waiting threads keep their stacks; a collection happens when all stand at a safe point.
 #include "base/text.h"
 #include "hvm/eval/evaluation.h"
 
@@ -231,7 +231,15 @@ World::Wait Evaluation::awaitCell(Machine& machine, Term& awaited) {
       break;
   }
   await(worker, 0);
-  return outcome == Wait::Stuck && doubt() ? Wait::Stop : outcome;
+  return outcome == Wait::Stuck && meetsCircle() ? Wait::Stop : outcome;
+}
+
+bool Evaluation::meetsCircle() {
+  if (!isShared_)
+    return false;
+  hasCircle_ = true;
+  stop("");
+  return true;
 }
 
 bool Evaluation::safePoint(Machine& machine, Term& current) {
