@@ -1,5 +1,6 @@
 """`vortex hvm` prints what the programs expect and what the Python evaluator prints, and counts the same interactions, with 1, 2 and 4 threads.
 VORTEX_HVM_TERMS=10000 runs that many random terms, VORTEX_HVM_SEED=7 starts at that seed."""
+import itertools
 import random
 import re
 import subprocess
@@ -181,6 +182,19 @@ def test_random_texts_are_logged_once_for_each_superposition(hvm, tmp_path):
     assert logged > hvm_cases.TERMS // 20
 
 
+def test_names_have_as_many_letters_as_they_need(write, hvm):
+    names = ["".join(letters) for length in (1, 2, 3) for letters in itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=length)][:800]
+    path = write(f"@main = {''.join(f'λx{i}.' for i in range(800))}[{','.join(f'x{i}' for i in range(800))}]\n")
+    expected = "".join(f"λ{name}." for name in names) + f"[{','.join(names)}]\n"
+    for flags in ([], ["-C"]):
+        assert hvm(path, *flags) == (0, expected, "")
+    copies = "".join(f"!x{i}&L=y{i};" for i in range(60))
+    path = write(f"@main = {''.join(f'λy{i}.' for i in range(60))}{copies}[{','.join(f'x{i}₀' for i in range(60))}]\n")
+    upper = [name.upper() for name in names[:60]]
+    dups = "".join(f"!{name}&L={variable};" for name, variable in zip(upper, names))
+    assert hvm(path)[1] == "".join(f"λ{name}." for name in names[:60]) + "[" + ",".join(name + "₀" for name in upper) + "];" + dups + "\n"
+
+
 @pytest.mark.parametrize("name, text, line, column", wrong_sources.WRONG, ids=[entry[0] for entry in wrong_sources.WRONG])
 def test_parse_errors_name_their_place(name, text, line, column, hvm, tmp_path):
     path = tmp_path / "wrong.hvm4"
@@ -208,7 +222,7 @@ def test_what_is_detected_in_an_error_is_readable(write, hvm):
 
 def test_bytes_that_are_no_utf8_are_refused(hvm, tmp_path):
     path = tmp_path / "bytes.hvm4"
-    for bad in (b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf"):
+    for bad in (b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf", b"\xc1\xbf", b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf"):
         path.write_bytes(b'@main = "a' + bad + b'"\n')
         status, out, err = hvm(path)
         assert (status, out) == (1, "") and err, bad
@@ -233,6 +247,15 @@ def test_time_and_memory_grow_with_the_uses_of_a_variable(element, write, hvm):
     path = write(f"@main = (λ&x.[{','.join([element] * 300)}])(7)\n")
     result = evaluator.run(path)
     assert normal(hvm, path) == (result.lines[0] + "\n", result.interactions)
+
+
+def test_automatic_labels_end_before_the_reserved_one(write, hvm):
+    """0x8000 to 0xfffe are 32767; a variable with that many uses and one more takes all of them."""
+    program = "@main = (λ&x.[{}])(7)\n".format
+    assert hvm(write(program(",".join("x" * 32768))))[0] == 0
+    for text in (program(",".join("x" * 32769)), program(f"!&y = 1; [y,y,{','.join('x' * 32768)}]")):
+        status, out, err = hvm(write(text))
+        assert (status, out) == (1, "") and err.startswith("PARSE_ERROR") and "at most 32767 automatic labels" in err
 
 
 def test_missing_files_are_an_error(hvm, tmp_path):

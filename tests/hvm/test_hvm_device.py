@@ -12,6 +12,8 @@ import rows
 import evaluator
 
 DEVICE = os.environ.get("VORTEX_TEST_DEVICE", "cpu")
+# Without a limit each process takes 16 GiB of a GPU for its heap, and several run at once. So it is 1 GiB.
+ON_DEVICE = ["--device", DEVICE, *([] if DEVICE == "cpu" else ["--memory", "2G"])]
 FIB = "@fib = λ{0: 0; 1: 1; λ&n. @fib(n - 1) + @fib(n - 2)}\n"
 TREE = "@tree = λ{0: 1; λ&d. #N{@tree(d - 1), @tree(d - 1)}}\n@sum = λ{#N: λa.λb. @sum(a) + @sum(b); λn. n}\n"
 SPIN = "@spin = λ{0: 0; λ&n. @spin(n - 1)}\n@spread = λ{0: @spin(DEPTH); λ&d. @spread(d - 1) + @spread(d - 1)}\n"
@@ -29,7 +31,7 @@ def offloaded(output):
 def same(hvm, path, *flags):
     """The interactions of the device, if output and count are those without one."""
     mode = flags[: flags.index("--blocks")] if "--blocks" in flags else flags  # those of the device come last
-    alone, together = hvm(path, "-s", *mode), hvm(path, "-s", *flags, "--device", DEVICE)
+    alone, together = hvm(path, "-s", *mode), hvm(path, "-s", *ON_DEVICE, *flags)
     assert together[0] == alone[0], together[2]
     assert hvm_cases.interactions(together[1]) == hvm_cases.interactions(alone[1])
     assert together[2] == alone[2]
@@ -53,7 +55,8 @@ def test_programs_whose_result_a_device_computes(case, hvm):
                                   "!x&A = #Q{@fib(6), @fib(7)}; #P{x₀, %gnf(#R{x₁, @fib(8)})}", "%gnf([1 === 1, @fib(5), 2 .&. 3, @fib(6)])", "%gnf(%gnf(%nf(@fib(6)))) + %gnf(@fib(5))",
                                   "λf. !&g = λx. f(x); %gnf(#P{g(1), g(@fib(4))})", "%gnf(@undefined(@fib(4)))", "%gnf([&A{1,@fib(3)}, !x&B=&A{1,2}; x₀ + x₁])", "%gnf(&{})", "%gnf(λx. x + 1)(5)",
                                   "λ{#A: λx. %gnf(x); λx. x}(#A{@fib(6)})", "λ{0: 1; λ&n. %gnf(@fib(n) + n)}(6)", "%gnf(λx. λ{0: 1; λn. n}(x))", "%gnf(^a) + 1", "%gnf(1(2))", "[1, %gnf(#A{}(2))]", "%gnf(@endless)",
-                                  "! f = λ v; #P{%gnf(f(1, @fib(3))), v}", "! f = λ v; #P{%gnf(v), f(1, @fib(3))}", "%gnf([%log(\"a\"), @fib(3), %log(\"b\")])"])
+                                  "! f = λ v; #P{%gnf(f(1, @fib(3))), v}", "! f = λ v; #P{%gnf(v), f(1, @fib(3))}", "%gnf([%log(\"a\"), @fib(3), %log(\"b\")])",
+                                  "!f&A = (λx. &A{x + 1, 3}); #P{f₀, %gnf(f₁(5))}", "!f&A = (λx. &A{x + 1, 3}); #P{%gnf(f₁(5)), f₀}", "λx. !y&A = x; #P{y₀, %gnf(#Q{y₁, @fib(4)})}"])
 @pytest.mark.parametrize("flags", [[], ["-C"], ["-T", "3"]], ids=["normal form", "collapse", "threads"])
 def test_terms_that_share_with_what_stays(main, flags, write, hvm):
     same(hvm, write(FIB + f"@endless = @endless\n@main = {main}\n"), *flags)
@@ -63,7 +66,7 @@ def test_every_interaction_on_a_device(write, hvm):
     wrong, done = [], {}
     for blocks, (row, text, expected) in enumerate(rows.programs(hvm_cases.SEED)):
         result = evaluator.run(write(f"@main = {text}\n"), False, None, fuel=20000)
-        status, out, err = hvm(write(f"@main = %gnf({text})\n"), "-s", "--device", DEVICE, "--blocks", BLOCKS[blocks % len(BLOCKS)])
+        status, out, err = hvm(write(f"@main = %gnf({text})\n"), "-s", *ON_DEVICE, "--blocks", BLOCKS[blocks % len(BLOCKS)])
         if (status, *hvm_cases.interactions(out)) != (0, expected + "\n", result.interactions):
             wrong.append(f"{row}: {text}\n  expected {expected} after {result.interactions}, found {status} {out} {err}")
         done[row] = done.get(row, False) or offloaded(out) == result.interactions
@@ -115,9 +118,9 @@ def test_fuel_and_memory_end_a_run_with_a_device_as_they_do_without(write, hvm):
     path = write(TREE + "@main = %gnf(@sum(@tree(8)))\n")
     needed = hvm_cases.interactions(hvm(path, "-s")[1])[1]
     for fuel in (0, 10, needed - 1, needed):
-        assert hvm(path, "--fuel", fuel, "--device", DEVICE) == hvm(path, "--fuel", fuel)
+        assert hvm(path, *ON_DEVICE, "--fuel", fuel) == hvm(path, "--fuel", fuel)
     path = write("@f = λ&n. n <> @f(n + 1)\n@main = %gnf(@f(0))\n")
-    status, out, err = hvm(path, "--memory", "64M", "--device", DEVICE)
+    status, out, err = hvm(path, *ON_DEVICE, "--memory", "64M")
     assert (status, out) == (1, "") and "out of memory" in err
 
 
