@@ -57,7 +57,8 @@ class Program:
             self.loops += 1
             return ("for", f"k{self.loops}", f"({self.uniform() if isUniform else self.value(1)}) & 3", self.block(depth - 1, together and isUniform))
         if kind == 8:
-            return ("if", self.condition(False), [("return",)], [])
+            leaves = [("barrier",)] * self.random.randrange(2) + [("return",)]
+            return ("if", self.condition(False), *self.random.choice([(leaves, []), ([], leaves), (leaves, self.block(depth - 1, False))]))
         return ("barrier",)
 
 
@@ -156,6 +157,25 @@ def test_random_kernels(vortex, device, tmp_path, round):
             done = vortex("run", path, "--kernel", f"k{number}", "--grid", THREADS, "--block", THREADS, "--buffer", f"0=u32[{THREADS}]", "--buffer",
                           words("1", x), "--buffer", words("2", np.array(TABLE, np.int32)), "--print", 0, *where)
             assert done.stdout.split() == [str(each) for each in wanted.astype(np.uint32)], (seed + number, where, kernel(program, f"k{number}"))
+
+
+OWN = """#include <metal_stdlib>
+using namespace metal;
+kernel void k(device int* data [[buffer(0)]], uint i [[thread_position_in_grid]], uint group [[threadgroup_position_in_grid]]) {
+  data[i] *= 3;
+  int own = data[group];
+  threadgroup_barrier(mem_flags::mem_device);
+  data[i] = own + 1;
+}
+"""
+
+
+@pytest.mark.parametrize("where", ["device", "interpreter"])
+def test_what_a_thread_has_written_it_reads_where_all_would_read_the_same(vortex, device, tmp_path, where):
+    (tmp_path / "k.metal").write_text(OWN)
+    x = np.random.default_rng().integers(-99, 99, 5)
+    done = vortex("run", tmp_path / "k.metal", "--grid", 5, "--block", 1, "--buffer", "0=i32:" + ",".join(map(str, x)), "--print", 0, "--device", device if where == "device" else where)
+    assert done.stdout.split() == [str(3 * each + 1) for each in x]
 
 
 GUARDED = """#include <metal_stdlib>

@@ -1,4 +1,7 @@
 """Loops that count and indices of 32 bits, which may wrap between two threads or two rounds, against NumPy; with whole and with ragged threadgroups."""
+import functools
+import operator
+
 import numpy as np
 import pytest
 
@@ -77,27 +80,71 @@ def test_indices_that_wrap_between_threads(vortex, device, tmp_path, pitch, star
     np.testing.assert_array_equal(got, out)
 
 
-# The loop, and what it does for a thread `t` of 40 with the number n.
+def broken_off(t, n):
+    r = 0
+    for k in range(3, n, 7):
+        r += k * t
+        if r > 4000:
+            break
+    return r
+
+
+def downward(t, n):
+    r = 0
+    for k in range(n, t, -3):
+        r = r * 3 + k
+    return r
+
+
+def at_least_once(t, n):
+    r = 0
+    for k in range(t, max(n, t + 1), 2):
+        r = r * 5 + k
+    return r
+
+
+def returned_from(t, n):
+    """What was stored before; a thread whose number is not met stores the sum."""
+    return sum(range(max(t - 1, 0))) if t < n else sum(range(n))
+
+
+def last_kept(t, n):
+    return sum(2 * k + t for k in range(n)) ^ (2 * (n - 1) + t if n else 9)
+
+
+# The loop, and what it does for a thread `t` of 40 with the number n; of all threads of a threadgroup where they have a barrier. The compiler's
+# interpreter is no judge: it runs what the reader counted.
 LOOPS = {
     "for (uint k = t; k < n; k += 40) r += k ^ 5;": lambda t, n: sum(k ^ 5 for k in range(t, n, 40)),
-    "for (uint k = 3; k < n; k += 7) { r += k * t; if (r > 4000) break; }": None,
+    "for (uint k = 3; k < n; k += 7) { r += k * t; if (r > 4000) break; }": broken_off,
     "for (int k = -int(t); k < int(n); ++k) r += uint(k * k);": lambda t, n: sum(k * k for k in range(-t, n)),
-    "for (int k = int(n); k > int(t); k -= 3) r = r * 3 + uint(k);": None,
-    "uint k = t; do { r = r * 5 + k; k += 2; } while (k < n);": None,
+    "for (int k = int(n); k > int(t); k -= 3) r = r * 3 + uint(k);": downward,
+    "uint k = t; do { r = r * 5 + k; k += 2; } while (k < n);": at_least_once,
     "for (uint k = 0; k <= n; ++k) { if ((k & t) == 1) continue; r += k; }": lambda t, n: sum(k for k in range(n + 1) if k & t != 1),
     "for (uint k = 0; k < t; ++k) for (uint j = k; j < n; j += 4) r += j - k;": lambda t, n: sum(j - k for k in range(t) for j in range(k, n, 4)),
-    "for (uint k = 0; k < n; ++k) { uint old = r; r = old + k; if (k == t) return; out[i] = old; }": None,
-    "uint last = 9; for (uint k = 0; k < n; ++k) { last = k * 2 + t; r += last; } r ^= last;": None,
+    "for (uint k = 0; k < n; ++k) { uint old = r; r = old + k; if (k == t) return; out[i] = old; }": returned_from,
+    "uint last = 9; for (uint k = 0; k < n; ++k) { last = k * 2 + t; r += last; } r ^= last;": last_kept,
     "for (uint k = 0; k < n; ++k) { s[t] = r + k; threadgroup_barrier(mem_flags::mem_threadgroup); r += s[t / 2]; threadgroup_barrier(mem_flags::mem_threadgroup); }": None,
+    "for (uint k = 2147483640u + t % 16; k < 2147483640u + n; ++k) r += k;": lambda t, n: sum(range(2147483640 + t % 16, 2147483640 + n)),
+    "uint k = 4294967200u + t; do { r += k & 255; ++k; } while (k < 4294967200u + n);": lambda t, n: sum(4294967200 + k & 255 for k in range(t, max(n, t + 1))),
+    "for (int k = -2147483640 - int(t % 8); k < -2147483640 + int(n); k += 2) r ^= uint(k);": lambda t, n: functools.reduce(operator.xor, range(-2147483640 - t % 8, -2147483640 + n, 2), 0),
     "for (ushort k = 0; k < n; ++k) r += k * 3u;": lambda t, n: sum(3 * k for k in range(n)),
     "for (uint k = 4294967290u; k > 4294967200u + n; --k) r += k;": lambda t, n: sum(range(4294967200 + n + 1, 4294967291)),
 }
 
 
+def together(threads, n):
+    """The loop with barriers, of a threadgroup."""
+    r = np.zeros(threads, "u4")
+    for k in range(n):
+        r = r + (r + np.uint32(k))[np.arange(threads) // 2]
+    return r
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("block, count", [(40, 120), (64, 100)])
 def test_loops(vortex, device, tmp_path, loop, block, count):
-    """Against the interpreter where there is no formula; numbers of rounds that all threads share, and that they do not."""
+    """Numbers of rounds that all threads share, and that they do not."""
     source = HEAD + f"""
 kernel void loops(device uint* out [[buffer(0)]], device const uint* numbers [[buffer(1)]], constant uint& shift [[buffer(2)]],
                   uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]]) {{
@@ -116,5 +163,5 @@ kernel void loops(device uint* out [[buffer(0)]], device const uint* numbers [[b
         if formula := LOOPS[loop]:
             want = np.array([formula(i % block, int(numbers[i >> shift])) % 2**32 for i in range(count)], "u4")
         else:
-            want = run(vortex, tmp_path, "interpreter", source, "loops", str(count), str(block), arguments, 0)
+            want = np.concatenate([together(min(block, count - first), int(numbers[0])) for first in range(0, count, block)])
         np.testing.assert_array_equal(got, want)
