@@ -132,6 +132,45 @@ kernel extremes(x: &Tensor<f32, [N]>, total: &mut Tensor<f32, [3]>) {
 """
 
 
+SIGNED_ATOMICS = """
+kernel signed(x: &Tensor<i32, [N]>, total: &mut Tensor<i32, [3]>, won: &mut Tensor<i32, [N]>) {
+    let i = thread.global_id
+    if i < N {
+        atomic_max(&mut total[0], x[i])
+        atomic_min(&mut total[1], x[i])
+        won[i] = atomic_compare_exchange(&mut total[2], -7, x[i])
+    }
+}
+"""
+
+
+def test_atomics_of_signed_numbers(vortex, tmp_path):
+    x = np.random.default_rng().integers(-(2**31), 2**31, 333).astype(np.int32)
+    x[:2] = [-5, 5]
+    start = np.array([-9, 9, -7], np.int32)
+    total, won = run(vortex, tmp_path, SIGNED_ATOMICS, "signed(&x, &mut t, &mut w)", {"x": ("i32", x), "t": ("i32", start), "w": ("i32", np.zeros(333, np.int32))}, ["t", "w"])
+    assert list(total[:2]) == [x.max(), x.min()]
+    [first] = np.flatnonzero(won == -7)
+    assert total[2] == x[first] and (np.delete(won, first) == x[first]).all()
+
+
+def test_comparisons_of_floats(vortex, tmp_path):
+    """Infinities, zeros of both signs and NaN, each operator and its opposite; the larger and the smaller of two bit for bit but for NaN."""
+    rng = np.random.default_rng()
+    edge = np.array([0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan], np.float32)
+    a, b = np.concatenate([np.repeat(edge, 7), adversarial(rng, 300)]), np.concatenate([np.tile(edge, 7), rng.permutation(adversarial(rng, 300))])
+    signs = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal}
+    lines = "".join(f"        if a[i] {sign} b[i] {{ r = r | {1 << k} }}\n        if !(a[i] {sign} b[i]) {{ r = r | {64 << k} }}\n" for k, sign in enumerate(signs))
+    kernel = ("kernel compared(a: &Tensor<f32, [N]>, b: &Tensor<f32, [N]>, c: &mut Tensor<u32, [N]>, least: &mut Tensor<f32, [N]>, most: &mut Tensor<f32, [N]>) {\n"
+              f"    let i = thread.global_id\n    if i < N {{\n        var r = 0u32\n{lines}        c[i] = r\n        least[i] = min(a[i], b[i])\n        most[i] = max(a[i], b[i])\n    }}\n}}\n")
+    inputs = {"a": ("f32", a), "b": ("f32", b), "c": ("u32", np.full(a.size, 77, np.uint32)), "least": ("f32", np.full_like(a, 77)), "most": ("f32", np.full_like(a, 77))}
+    found = both(vortex, tmp_path, kernel, "compared(&a, &b, &mut c, &mut least, &mut most)", inputs, ["c", "least", "most"])
+    wanted = sum((test(a, b).astype(np.uint32) << k) + ((~test(a, b)).astype(np.uint32) << (k + 6)) for k, test in enumerate(signs.values()))
+    assert (found[0][0] == wanted).all()
+    for got, other in found[1:]:
+        assert ((got.view("u4") == other.view("u4")) | (np.isnan(got) & np.isnan(other))).all()
+
+
 def test_atomics(vortex, tmp_path):
     rng = np.random.default_rng()
     x, y = rng.integers(0, 2**32, 1003, dtype=np.uint32), rng.normal(0, 5, 777).astype(np.float32)
