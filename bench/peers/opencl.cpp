@@ -3,6 +3,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include "bench/peers/protocol.h"
 
+#include <chrono>
 #include <CL/cl.h>
 #include <cstring>
 #include <fstream>

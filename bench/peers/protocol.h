@@ -1,15 +1,16 @@
 // What bench/cpu.py expects of every side: a process that prepares its data, prints "ready", then answers each line of its input.
 //   go      one measured sample: prints its nanoseconds
+//           of the clock, or of the processor in all threads where VORTEX_BENCH_PROCESSOR_TIME is set: on a busy machine the clock says little
 //   digest  prints a weighted sum of the output and the same sum of absolute values, by which the sides are compared
 // A side sleeps between lines, so that the script can interleave the samples of several sides.
 #pragma once
 
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 #include <string>
 #include <sys/mman.h>
@@ -49,6 +50,14 @@ inline void printDigest(const float* values, size_t count) {
   std::printf("%.17g %.17g\n", sum, absolute);
 }
 
+inline long long now() {
+  static const clockid_t clock =
+      std::getenv("VORTEX_BENCH_PROCESSOR_TIME") ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+  timespec time{};
+  clock_gettime(clock, &time);
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+
 /// Serves the protocol until end of input. `sample` does the measured work, `digest` prints by printDigest.
 template <typename Sample, typename Digest> int serve(Sample sample, Digest digest) {
   for (int warmUp = 0; warmUp < 2; ++warmUp)
@@ -60,11 +69,9 @@ template <typename Sample, typename Digest> int serve(Sample sample, Digest dige
       digest();
       continue;
     }
-    auto start = std::chrono::steady_clock::now();
+    const long long start = now();
     sample();
-    auto elapsed = std::chrono::steady_clock::now() - start;
-    std::printf("%lld\n",
-                static_cast<long long>(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count()));
+    std::printf("%lld\n", now() - start);
   }
   return 0;
 }

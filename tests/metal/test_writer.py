@@ -95,6 +95,9 @@ def test_conversions(vortex, tmp_path):
     x = adversarial(rng, 3000)
     n = np.concatenate([rng.integers(-(2**31), 2**31, 2000), 2**24 + rng.integers(-300, 300, 500), (1 << rng.integers(0, 31, 500)) + 1]).astype(np.int32)
     wide = np.concatenate([rng.integers(-(2**63), 2**63 - 1, 2000), (1 << rng.integers(0, 62, 500)) + (1 << rng.integers(0, 40, 500))]).astype(np.int64)
+    # Halfway between two of bf16 but for the last bit, which f32 has not.
+    n = np.concatenate([n, [sign * ((1 << at) + (1 << (at - 8)) + 1) for at in range(25, 31) for sign in (1, -1)]]).astype(np.int32)
+    wide = np.concatenate([wide, [sign * ((1 << at) + (1 << (at - 8)) + 1) for at in range(25, 62) for sign in (1, -1)]]).astype(np.int64)
     kernel, call, inputs = "", [], {"x": ("f32", x), "n": ("i32", n), "w": ("i64", wide)}
     for to, store in {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u32": np.uint32, "i32": np.int32, "i64": np.int64, "u64": np.uint64, "f16": np.float16}.items():
         kernel += f"kernel x_{to}(x: &Tensor<f32, [N]>) -> Tensor<{to}, [N]> {{ return x as {to} }}\n"
@@ -130,6 +133,36 @@ kernel extremes(x: &Tensor<f32, [N]>, total: &mut Tensor<f32, [3]>) {
     }
 }
 """
+
+
+TURNS = """
+kernel turns(x: &Tensor<i32, [N]>, y: &Tensor<i32, [N]>, n: &Tensor<u32, [N]>, a: &mut Tensor<i32, [N]>, b: &mut Tensor<i32, [N]>) {
+    let i = thread.global_id
+    if i < N {
+        var p = x[i]
+        var q = y[i]
+        var r = 1
+        for k in 0..(n[i] as usize) {
+            let kept = p
+            p = q
+            q = r
+            r = kept
+        }
+        a[i] = p
+        b[i] = q * 3 - r
+    }
+}
+"""
+
+
+def test_variables_that_change_places_in_a_loop(vortex, tmp_path):
+    rng = np.random.default_rng()
+    x, y, n = rng.integers(-99, 99, 100, dtype=np.int32), rng.integers(-99, 99, 100, dtype=np.int32), rng.integers(0, 8, 100, dtype=np.uint32)
+    inputs = {"x": ("i32", x), "y": ("i32", y), "n": ("u32", n), "a": ("i32", np.full(100, 777, np.int32)), "b": ("i32", np.full(100, 777, np.int32))}
+    a, b = run(vortex, tmp_path, TURNS, "turns(&x, &y, &n, &mut a, &mut b)", inputs, ["a", "b"])
+    three = np.stack([x, y, np.ones_like(x)])
+    p, q, r = (three[(n + k) % 3, np.arange(100)] for k in range(3))
+    assert (a == p).all() and (b == q * 3 - r).all()
 
 
 SIGNED_ATOMICS = """
