@@ -3,8 +3,8 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include "bench/peers/protocol.h"
 
-#include <chrono>
 #include <CL/cl.h>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <sstream>
