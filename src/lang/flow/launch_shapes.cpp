@@ -21,17 +21,13 @@ BlockShape shapeOf(const std::vector<Expr*>& sizes) {
   return shape;
 }
 
-void collectLaunches(const Expr& expr, const Function& kernel, LaunchShapes& shapes, uint32_t& rank) {
-  if (expr.kind == ExprKind::Launch && expr.function == &kernel) {
-    if (!expr.launch.block.empty()) {
-      const BlockShape shape = shapeOf(expr.launch.block);
-      if (std::find(shapes.blocks.begin(), shapes.blocks.end(), shape) == shapes.blocks.end())
-        shapes.blocks.push_back(shape);
-    }
-    rank = std::max(rank, static_cast<uint32_t>(expr.launch.grid.size()));
-  }
-  forEachChild(expr, [&](const Expr& child) { collectLaunches(child, kernel, shapes, rank); });
+void collectLaunches(const Expr& expr, const Function& kernel, std::vector<const Expr*>& launches) {
+  if (expr.kind == ExprKind::Launch && expr.function == &kernel)
+    launches.push_back(&expr);
+  forEachChild(expr, [&](const Expr& child) { collectLaunches(child, kernel, launches); });
 }
+
+bool hasOwnGrid(const Expr* launch) { return launch->launch.grid.empty(); }
 
 void namedAxes(const Expr& expr, uint32_t& rank) {
   if (expr.kind == ExprKind::Builtin && !expr.ints.empty() &&
@@ -91,31 +87,57 @@ std::map<const Function*, const Expr*> checkLaunches(const Program& program, dia
   return withGrid;
 }
 
+/// The kernel's own blocks along an axis, where they are constant.
+static std::optional<int64_t> ownBlocks(const Function& kernel, const LaunchShapes& shapes, uint32_t axis) {
+  const KernelSpec& spec = *kernel.kernel;
+  if (spec.gridKind == GridKind::Domain) {
+    const auto extent = axis < spec.domain.size() ? spec.domain[axis].asConstant() : 1;
+    const bool isOne = extent == 1;  // blocks have at least one thread
+    const bool isKnown = extent && *extent > 0 && shapes.blocks.size() == 1 && shapes.blocks[0][axis];
+    return isOne     ? std::optional<int64_t>(1)
+           : isKnown ? std::optional(applyToExtents(DimAtom::Kind::CeilDiv, *extent, *shapes.blocks[0][axis]))
+                     : std::nullopt;
+  }
+  if (!spec.grid.empty())
+    return axis < spec.grid.size() ? constantSize(*spec.grid[axis]) : 1;
+  uint32_t rank = 1;
+  namedAxes(*kernel.body, rank);
+  return axis < rank ? std::nullopt : std::optional<int64_t>(1);
+}
+
 LaunchShapes launchShapes(const Function& kernel, const Program& program) {
   const KernelSpec& spec = *kernel.kernel;
   LaunchShapes shapes;
-  uint32_t rank = 0;
+  std::vector<const Expr*> launches;
   for (const auto& function : program.functions)
     if (!function->isKernel && function->body)
-      collectLaunches(*function->body, kernel, shapes, rank);
-  shapes.usesOwnGrid = rank == 0;
-  rank = std::max(rank, 1u);
-  if (spec.gridKind == GridKind::Domain)
-    rank = static_cast<uint32_t>(spec.domain.size());
-  else if (!spec.grid.empty())
-    rank = std::max(rank, static_cast<uint32_t>(spec.grid.size()));
-  else
-    namedAxes(*kernel.body, rank);
-  for (uint32_t axis = rank; axis < 3; ++axis)
-    shapes.grid[axis] = 1;
-  for (uint32_t axis = 0; shapes.usesOwnGrid && axis < spec.grid.size() && axis < 3; ++axis)
-    shapes.grid[axis] = constantSize(*spec.grid[axis]);
+      collectLaunches(*function->body, kernel, launches);
+  for (const Expr* launch : launches) {
+    const BlockShape shape = shapeOf(launch->launch.block);
+    if (!launch->launch.block.empty() &&
+        std::find(shapes.blocks.begin(), shapes.blocks.end(), shape) == shapes.blocks.end())
+      shapes.blocks.push_back(shape);
+  }
+  shapes.usesOwnGrid = std::all_of(launches.begin(), launches.end(), hasOwnGrid);
   if (!spec.block.empty()) {
     shapes.blocks.insert(shapes.blocks.begin(), shapeOf(spec.block));
   } else if (shapes.blocks.empty() || spec.gridKind == GridKind::Domain) {
     shapes.hasUsualBlock = true;
     const std::array<int64_t, 3> usual = defaultBlock(spec.domain);
     shapes.blocks.insert(shapes.blocks.begin(), {usual[0], usual[1], usual[2]});
+  }
+  // Others than the program may launch a kernel that has a grid without one.
+  const bool isLaunchedByItself = launches.empty() || spec.gridKind == GridKind::Domain || !spec.grid.empty() ||
+                                  std::any_of(launches.begin(), launches.end(), hasOwnGrid);
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    std::vector<std::optional<int64_t>> sizes;
+    if (isLaunchedByItself)
+      sizes.push_back(ownBlocks(kernel, shapes, axis));
+    for (const Expr* launch : launches)
+      if (!hasOwnGrid(launch))
+        sizes.push_back(axis < launch->launch.grid.size() ? constantSize(*launch->launch.grid[axis]) : 1);
+    if (std::equal(sizes.begin() + 1, sizes.end(), sizes.begin()))
+      shapes.grid[axis] = sizes.front();
   }
   return shapes;
 }

@@ -231,6 +231,12 @@ Lowering::Operand Lowering::writtenBuiltin(const Expr& expr) {
     change(*asStage(expr).destination, expr);
     return undefined(expr.type);
   case Builtin::SortVec: change(subjectOf(expr), expr); return undefined(expr.type);
+  case Builtin::Exit:
+    for (const Expr* status : expr.args)
+      value(*status);
+    if (isReachable())
+      b_.jump(*frames_.front().end, &expr);
+    return undefined(expr.type);
   case Builtin::AtomicAdd:
   case Builtin::AtomicMin:
   case Builtin::AtomicMax:

@@ -52,7 +52,7 @@ void checkClaims(Graph& graph, const Structure& structure, RacePolicy policy, di
   if (!isAny)
     return;
   const std::vector<LoopVerdict> verdicts = loopVerdicts(graph, structure);
-  const std::vector<SampleLaunch> launches = sampleLaunches(*graph.function, {}, kLaunchesPerLoop);
+  const std::vector<SampleLaunch> launches = sampleLaunches(*graph.function, {}, {}, kLaunchesPerLoop);
   const std::set<const Expr*> quiet = quietParts(graph);
   for (uint32_t i = 0; i < graph.loops.size(); ++i) {
     if (!isClaimed(graph, LoopId{i}) || verdicts[i].kind != LoopVerdict::Kind::Unproven)

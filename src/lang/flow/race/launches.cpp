@@ -57,7 +57,7 @@ int64_t blocksGivenAtLaunch(const Expr& expr, size_t axis) {
 }
 
 /// Grid and block of the launch; false where one is unknown, too large or zero.
-bool place(const Function& kernel, const BlockShape& shape, SampleLaunch& launch) {
+bool place(const Function& kernel, const BlockShape& shape, const BlockShape& grid, SampleLaunch& launch) {
   const KernelSpec& spec = *kernel.kernel;
   std::vector<DimExpr> fixed;
   for (const DimExpr& extent : spec.domain)
@@ -83,8 +83,8 @@ bool place(const Function& kernel, const BlockShape& shape, SampleLaunch& launch
     else if (spec.gridKind == GridKind::Domain && axis < spec.domain.size()) {
       const auto extent = evaluateDim(spec.domain[axis], launch.dims);
       size = extent ? std::optional(applyToExtents(DimAtom::Kind::CeilDiv, *extent, launch.block[axis])) : std::nullopt;
-    } else if (spec.gridKind == GridKind::Explicit && axis == 0)
-      size = 2;  // given at the call
+    } else if (spec.gridKind == GridKind::Explicit)
+      size = grid[axis].value_or(axis == 0 ? 2 : 1);  // given at the call
     if (!size || *size < 1 || *size > 64)
       return false;
     launch.grid[axis] = *size;
@@ -157,7 +157,8 @@ std::string SampleLaunch::describe(const Function& kernel) const {
   return parts.empty() ? "" : "with " + base::join(parts, ", ");
 }
 
-std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vector<BlockShape>& shapes, size_t limit) {
+std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vector<BlockShape>& shapes,
+                                         const BlockShape& grid, size_t limit) {
   std::vector<SampleLaunch> result;
   static constexpr std::array<int64_t, 11> kSizes = {1, 2, 3, 5, 8, 32, 33, 64, 130, 257, 600};
   SampleLaunch base;
@@ -189,7 +190,7 @@ std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vect
       for (size_t i = 0; i < free.size(); ++i)
         if (const DimBinding& dim = kernel.dims[free[i]]; dim.isScalarValue)
           launch.scalars.emplace_back(kernel.params[*dim.param], *launch.dims[free[i]]);
-      if (result.size() < limit && satisfies(kernel, launch.dims) && place(kernel, shape, launch))
+      if (result.size() < limit && satisfies(kernel, launch.dims) && place(kernel, shape, grid, launch))
         result.push_back(std::move(launch));
     }
   std::sort(result.begin(), result.end(), [](const SampleLaunch& a, const SampleLaunch& b) {

@@ -26,8 +26,9 @@ struct SampleLaunch {
 };
 
 /// Launches with extents from a few small numbers, smaller ones first, at most `limit`. `shapes`: blocks that the kernel is launched with where it
-/// has none of its own. One thread of a whole-tensor kernel. None where sizes follow from what only a run knows.
-std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vector<BlockShape>& shapes, size_t limit);
+/// has none of its own; `grid`: what launches give it, where that is constant. One thread of a whole-tensor kernel. None where sizes follow from what only a run knows.
+std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vector<BlockShape>& shapes,
+                                         const BlockShape& grid, size_t limit);
 
 /// The same launch with small numbers for the scalars that it leaves open. None where there are none, or where the grid is given by arguments.
 std::vector<SampleLaunch> withScalars(const Function& kernel, const SampleLaunch& launch);

@@ -308,7 +308,7 @@ private:
     __int128 threads = 1;
     bool isKnown = true;
     for (size_t axis = 0; axis < 3; ++axis) {
-      isKnown = isKnown && shape_[axis] && (isOfBlocks || shapes_.grid[axis]);
+      isKnown = isKnown && shape_[axis] && (isOfBlocks || (shapes_.usesOwnGrid && shapes_.grid[axis]));
       threads *= shape_[axis].value_or(1) * (isOfBlocks ? 1 : shapes_.grid[axis].value_or(1));
     }
     if (isKnown ? threads <= *most : isOfBlocks && *most >= kMostThreadsOfBlock)
@@ -355,7 +355,8 @@ private:
                      [](const auto& each) { return each.second.decider == Decider::None; }))
       return;
     Meetings meetings;
-    const std::vector<SampleLaunch> launches = sampleLaunches(*graph_.function, shapes_.blocks, kMostLaunches);
+    const std::vector<SampleLaunch> launches =
+        sampleLaunches(*graph_.function, shapes_.blocks, shapes_.grid, kMostLaunches);
     walk(launches, [](const SampleLaunch& launch) { return std::vector{launch}; }, meetings);
     walk(launches, [&](const SampleLaunch& launch) { return withScalars(*graph_.function, launch); }, meetings);
     for (const auto& [steps, meeting] : meetings) {

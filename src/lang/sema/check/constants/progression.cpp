@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace vortex::lang {
@@ -148,8 +149,12 @@ Expr* checkProgression(BodyState& body, const syn::ArrayExpr* expr, Type expecte
         steps ? base::concat("`", values, "..., ", shown(last), "` continues both in equal steps and by a factor")
               : base::concat("`", values, "..., ", shown(last), "` continues neither in equal steps nor by a factor"));
     builder.label(expr->ellipsis, "continued here");
+    const auto with = [&](const std::vector<__int128>& all) {
+      const bool isWhole = all.size() <= first.size() + 1;
+      return base::concat("`[", values, isWhole ? "" : shown(all[first.size()]) + ", ..., ", shown(last), "]`");
+    };
     if (steps)
-      builder.help("write more elements before `...`");
+      builder.help("write one element more: " + with(*steps) + " or " + with(*powers));
     return errorExpr(body, expr->range);
   }
   std::vector<Expr*> elems;

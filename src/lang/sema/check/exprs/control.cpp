@@ -214,6 +214,8 @@ static Expr* iterable(BodyState& body, const syn::Expr* expr, Type elem) {
     builder.help(base::concat("write a range: `0..", body.session.sources.text(expr->range), "`"));
   else if (out->type->isTensor())
     builder.help("walk over its indices: `for i in 0..N`");
+  else if (out->type->kind == TypeKind::String)
+    builder.help("a text is one value; `read_file` gives the bytes of a file as a list");
   return errorExpr(body, expr->range);
 }
 

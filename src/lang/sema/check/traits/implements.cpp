@@ -270,8 +270,11 @@ bool isCopy(Type type) {
   case TypeKind::Scalar:
   case TypeKind::Unit:
   case TypeKind::Enum:
+  case TypeKind::String:
+  case TypeKind::Range:
   case TypeKind::Error:
   case TypeKind::Never: return true;
+  case TypeKind::Ref: return !type->isMutable;
   case TypeKind::Array: return isCopy(type->elem);
   case TypeKind::Tuple:
   case TypeKind::Struct:
