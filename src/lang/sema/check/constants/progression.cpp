@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace vortex::lang {

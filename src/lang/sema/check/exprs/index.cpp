@@ -82,7 +82,6 @@ Expr* checkIndex(BodyState& body, const syn::IndexExpr* expr) {
     auto builder = error(body, "E0313", expr->range, "`" + text(body, base->type) + "` cannot be indexed");
     if (base->type->kind == TypeKind::String)
       builder.help("a text is one value; `read_file` gives the bytes of a file as a list");
-    builder.emit();
     return errorExpr(body, expr->range);
   }
 }
