@@ -74,6 +74,17 @@ def test_every_interaction_has_its_result_and_count(hvm, tmp_path):
     assert not wrong, "\n".join(wrong)
 
 
+def test_either_side_of_a_superposition_alone_has_its_result_and_count(hvm, tmp_path):
+    """Where both sides are asked for, the second reader of a copy gets the other side, whichever projection it holds."""
+    programs = [program for seed in range(4) for program in rows.programs(hvm_cases.SEED + seed)]
+    sides = [(text, label[1], side) for row, text, expected in programs if row and (label := re.match(r"&([^{(}]+)\{", expected)) for side in "₀₁"]
+    assert len(sides) > 120
+    path = tmp_path / "sides.hvm4"
+    text = "".join(f"@t{i} = !z&{label}=({text});#Side{{z{side}}}\n" for i, (text, label, side) in enumerate(sides))
+    result = judged(path, text + f"@main = [{','.join(f'@t{i}' for i in range(len(sides)))}]\n")
+    assert normal(hvm, path) == (result.lines[0] + "\n", result.interactions)
+
+
 def differences(hvm, path, text, collapsed):
     """What `vortex hvm` does otherwise than the Python evaluator, '' for nothing."""
     result = judged(path, text, collapsed)
