@@ -1,10 +1,8 @@
 // ours <case> [sizes]: the Vortex side of bench/cpu.py, speaking the protocol of peers/protocol.h. Kernels are those of bench/kernels.
 //   matmul m [n k] · chain|silu|softmax|rmsnorm rows columns · reduce n · transpose n · compile (source to loaded code, no cache) · cached
-#include "api/runtime_access.h"
-#include "artifact/cache.h"
+#include "base/file.h"
 #include "bench/peers/protocol.h"
-#include "lang/sema/analyze.h"
-#include "pipeline/compiler.h"
+#include "vortex/compiler.h"
 #include "vortex/runtime.h"
 
 #include <algorithm>
@@ -38,23 +36,13 @@ std::string kernelFile(const std::string& name) {
 
 /// Everything from text to a kernel in memory, with or without the on-disk cache.
 vortex::Kernel compile(const std::string& name, const vortex::Device& device, bool useCache) {
-  vortex::source::SourceManager sources;
-  vortex::diag::DiagnosticSink sink;
-  auto program = vortex::lang::analyze(need(sources.addFile(kernelFile(name))), sources, sink);
-  if (sink.hasErrors()) {
-    std::fputs(vortex::diag::renderText(sink.all(), sources).c_str(), stderr);
+  const std::string path = kernelFile(name);
+  const vortex::Program program = vortex::Program::compile(path, need(vortex::base::readFile(path)));
+  if (!program.ok()) {
+    std::fputs(program.report().c_str(), stderr);
     std::exit(1);
   }
-  vortex::pipeline::Options options;
-  options.useCache = useCache;
-  vortex::pipeline::Compiler compiler(*program, sources, options);
-  vortex::pipeline::Failure failure;
-  auto artifact = compiler.compile(*program->kernels.at(0), {}, failure);
-  if (!artifact) {
-    std::fprintf(stderr, "ours: %s\n", failure.message.c_str());
-    std::exit(1);
-  }
-  return need(vortex::RuntimeAccess::load(device, artifact));
+  return need(device.load(need(program.build(program.kernels().at(0).name, {.useCache = useCache}))));
 }
 
 struct Matrix {
