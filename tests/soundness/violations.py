@@ -211,7 +211,7 @@ WHOLE = [
     ("E0317", "x3[0..1, :] = x3[0..1, :]|E0521"),
     ("E0315", "x3 = x3|E0317"),
     ("E0407", "let z = x3.to_host()"),
-    ("E0407", "let z = x3.copy()"),
+    ("E0407", "let z = x3.to_host()"),
     ("E0339", "let z: Tensor<f32, [M]> @global"),
     ("E0319", "if x3 {\n    let z = 1\n}"),
     ("E0327", "let z: Tensor<f32, [Q]> = zeros()"),
