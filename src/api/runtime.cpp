@@ -7,6 +7,7 @@
 #include "runtime/cpu/cpu_driver.h"
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/hal/driver.h"
+#include "runtime/hal/launch.h"
 #include "runtime/null/null_driver.h"
 
 #include <algorithm>
@@ -290,14 +291,14 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
                                 const LaunchOptions& options) {
   const artifact::Kernel& artifact = RuntimeAccess::kernel(kernel)->artifact();
   if (arguments.size() != artifact.params.size())
-    return Error{concat("cannot launch kernel '", artifact.name, "': it takes ", artifact.params.size(), " arguments, ",
-                        arguments.size(), " given")};
+    return hal::launchError(artifact,
+                            concat("it takes ", artifact.params.size(), " arguments, ", arguments.size(), " given"));
   Prepared prepared;
   prepared.arguments.reserve(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     Result<hal::Argument> argument = RuntimeAccess::toHal(arguments[i], artifact.params[i]);
     if (!argument)
-      return argument.error().after(concat("cannot launch kernel '", artifact.name, "': "));
+      return hal::launchError(artifact, argument.error());
     prepared.arguments.push_back(*std::move(argument));
   }
   for (const std::optional<Tensor>& result : options.results)

@@ -42,7 +42,7 @@ protected:
                                         ? run.runTogether()
                                         : Result<uint32_t>(run.run(resources_->workers, kernel.history(index)));
       if (!code)
-        return code.error().after(concat("cannot launch kernel '", kernel.artifact().name, "': "));
+        return hal::launchError(kernel.artifact(), code.error());
       if (*code != 0)
         return std::optional(faultOf(kernel.artifact(), *code, run.faultText()));
     }
@@ -87,9 +87,9 @@ private:
     Result<hal::BufferRef> scratch =
         overflow ? Error{"more than 2^64 bytes"} : resources_->memory->allocate(nullptr, total);
     if (!scratch)
-      return scratch.error().after(concat("cannot launch kernel '", launch.kernel->artifact().name, "': phase '",
-                                          neediest->phase->name, "' needs ", bytes, " bytes of scratch for each of ",
-                                          workers, " workers: "));
+      return hal::launchError(launch.kernel->artifact(),
+                              scratch.error().after(concat("phase '", neediest->phase->name, "' needs ", bytes,
+                                                           " bytes of scratch for each of ", workers, " workers: ")));
     return scratch;
   }
 

@@ -12,7 +12,7 @@ namespace vortex::cuda {
 using base::concat;
 
 Error launchError(const hal::Launch& launch, const Error& reason) {
-  return reason.after(concat("cannot launch kernel '", launch.kernel->artifact().name, "': "));
+  return hal::launchError(launch.kernel->artifact(), reason);
 }
 
 namespace {

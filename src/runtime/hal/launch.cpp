@@ -419,4 +419,8 @@ Result<std::vector<Tensor>> launch(Device& device, Stream& stream, const KernelR
   return std::move(prepared->results);
 }
 
+Error launchError(const artifact::Kernel& kernel, const Error& reason) {
+  return reason.after(concat("cannot launch kernel '", kernel.name, "': "));
+}
+
 }  // namespace vortex::hal

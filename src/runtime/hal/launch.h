@@ -104,4 +104,10 @@ std::vector<int64_t> contiguousStrides(std::span<const int64_t> extents);
 /// Bytes of a contiguous tensor. Errors: a negative extent, more than base::kMostTensorBytes; `what` starts the message.
 Result<uint64_t> tensorBytes(const std::string& what, artifact::ScalarType type, std::span<const int64_t> extents);
 
+/// "cannot launch kernel 'k': reason".
+Error launchError(const artifact::Kernel& kernel, const Error& reason);
+inline Error launchError(const artifact::Kernel& kernel, std::string reason) {
+  return launchError(kernel, Error{std::move(reason)});
+}
+
 }  // namespace vortex::hal

@@ -18,10 +18,6 @@ std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start
   return overflow ? std::nullopt : std::optional(result);
 }
 
-Error launchError(const artifact::Kernel& kernel, const Error& reason) {
-  return reason.after(concat("cannot launch kernel '", kernel.name, "': "));
-}
-
 std::string messageOf(const artifact::Constraint& constraint, const size::Values& sizes) {
   std::string message = constraint.message;
   for (size_t i = 0; i < constraint.operands.size(); ++i) {

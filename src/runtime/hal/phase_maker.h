@@ -40,10 +40,4 @@ std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start
 /// Its text with the values of its operands.
 std::string messageOf(const artifact::Constraint& constraint, const size::Values& sizes);
 
-/// "cannot launch kernel 'k': reason".
-Error launchError(const artifact::Kernel& kernel, const Error& reason);
-inline Error launchError(const artifact::Kernel& kernel, std::string reason) {
-  return launchError(kernel, Error{std::move(reason)});
-}
-
 }  // namespace vortex::hal
