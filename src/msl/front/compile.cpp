@@ -1,49 +1,21 @@
 #include "msl/front/compile.h"
 
 #include "msl/front/bridge.h"
+#include "msl/front/instance.h"
 #include "msl/front/problems.h"
 
 #include <clang/AST/ASTConsumer.h>
 #include <clang/AST/Attr.h>
 #include <clang/AST/Mangle.h>
 #include <clang/CodeGen/ModuleBuilder.h>
-#include <clang/Frontend/CompilerInstance.h>
-#include <clang/Frontend/CompilerInvocation.h>
 #include <clang/Frontend/FrontendActions.h>
 #include <clang/Frontend/MultiplexConsumer.h>
 
 namespace vortex::msl::front {
 namespace {
 
-std::vector<std::string> arguments(const Request& request) {
-  std::vector<std::string> words = {
-      // SYCL's address spaces make distinct overloads, while the default one accepts pointers of all.
-      "-x",
-      "c++",
-      "-std=c++17",
-      "-fsycl-is-device",
-      "-faddress-space-map-mangling=no",
-      "-triple",
-      "nvptx64-nvidia-cuda",
-      "-aux-triple",
-      "x86_64-pc-linux-gnu",  // without it, mangling __bf16 crashes
-      "-target-feature",
-      "+ptx80",
-      "-target-cpu",
-      "sm_90",
-      "-fdeclspec",
-      "-nostdsysteminc",
-      "-nobuiltininc",
-      "-O3",
-      "-disable-llvm-passes",
-      "-fno-threadsafe-statics",
-      "-cl-single-precision-constant",
-      "-ffp-contract=fast",
-      "-debug-info-kind=line-tables-only",
-      "-w",
-      "-Wno-c++11-narrowing",
-      "-ferror-limit",
-      "30"};
+std::vector<std::string> arguments(const Request& request, bool isPrecompiled) {
+  std::vector<std::string> words;
   auto add = [&](std::string option, std::string value) {
     words.push_back(std::move(option));
     words.push_back(std::move(value));
@@ -51,7 +23,10 @@ std::vector<std::string> arguments(const Request& request) {
   for (const std::string& folder : request.includeFolders)
     add("-I", folder);
   add("-I", kShimFolder);
-  add("-include", kPrelude);
+  if (isPrecompiled)
+    add("-include-pch", kPrecompiled);
+  else
+    add("-include", kPrelude);
   add("-include", kDefinitions);  // after the prelude, whose names macros may have
   words.push_back(request.file);
   return words;
@@ -156,27 +131,13 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Unit> compile(const Request& request) {
+std::unique_ptr<Unit> compile(const Request& request, llvm::StringRef precompiled) {
   auto unit = std::make_unique<Unit>();
-  unit->files = llvm::makeIntrusiveRefCnt<SourceFiles>(request.file, request.text, request.definitions);
+  unit->files = llvm::makeIntrusiveRefCnt<SourceFiles>(request.file, request.text, request.definitions, precompiled);
   clang::CompilerInstance instance;
   instance.createDiagnostics(new ProblemCollector(*unit->files, unit->problems));
-  std::vector<std::string> words = arguments(request);
-  std::vector<const char*> pointers;
-  for (const std::string& word : words)
-    pointers.push_back(word.c_str());
-  if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, instance.getDiagnostics()))
+  if (!setUp(instance, unit->files, "c++", arguments(request, !precompiled.empty())))
     return unit;
-  // What Metal refuses, and code without a meaning, which LLVM would take for code that is never reached. Other warnings are not shown.
-  for (const char* group : {"unknown-attributes", "vla-cxx-extension", "return-type", "array-bounds",
-                            "division-by-zero", "shift-count-overflow", "shift-count-negative", "uninitialized"})
-    instance.getDiagnostics().setSeverityForGroup(clang::diag::Flavor::WarningOrError, group,
-                                                  clang::diag::Severity::Error);
-  // What some condition would have to be for is no error.
-  instance.getDiagnostics().setSeverityForGroup(clang::diag::Flavor::WarningOrError, "sometimes-uninitialized",
-                                                clang::diag::Severity::Ignored);
-  instance.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());  // "1 error generated."
-  instance.createFileManager(unit->files);
   ReadAction action(request, *unit);
   bool isGood = instance.ExecuteAction(action);
   unit->module = action.takeModule();

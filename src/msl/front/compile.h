@@ -32,6 +32,8 @@ struct Unit {
   llvm::Function* entry = nullptr;
 };
 
-std::unique_ptr<Unit> compile(const Request& request);
+/// `precompiled`: the prelude as `precompilePrelude` wrote it with this version of Clang, which outlives the unit; empty: the prelude's text is read,
+/// to the same effect.
+std::unique_ptr<Unit> compile(const Request& request, llvm::StringRef precompiled);
 
 }  // namespace vortex::msl::front

@@ -23,19 +23,21 @@ namespace {
 
 class MemoryFile : public llvm::vfs::File {
 public:
-  MemoryFile(const std::string& text, llvm::vfs::Status status) : text_(text), status_(std::move(status)) {}
+  MemoryFile(llvm::StringRef text, llvm::vfs::Status status) : text_(text), status_(std::move(status)) {}
   llvm::ErrorOr<llvm::vfs::Status> status() override { return status_; }
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> getBuffer(const Twine& name, int64_t, bool, bool) override {
-    return llvm::MemoryBuffer::getMemBufferCopy(text_, name);
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> getBuffer(const Twine& name, int64_t, bool needsEnd,
+                                                               bool) override {
+    llvm::SmallString<256> path;
+    return llvm::MemoryBuffer::getMemBuffer(text_, name.toStringRef(path), needsEnd);
   }
   std::error_code close() override { return {}; }
 
 private:
-  const std::string& text_;
+  llvm::StringRef text_;  // of the file system, which Clang's buffers do not outlive
   llvm::vfs::Status status_;
 };
 
-llvm::vfs::Status describe(const Twine& path, const std::string& text) {
+llvm::vfs::Status describe(const Twine& path, llvm::StringRef text) {
   llvm::vfs::Status status(path, {1, llvm::hash_value(absolute(path))}, {}, 0, 0, text.size(),
                            llvm::sys::fs::file_type::regular_file, llvm::sys::fs::all_read);
   return status;
@@ -43,8 +45,16 @@ llvm::vfs::Status describe(const Twine& path, const std::string& text) {
 
 }  // namespace
 
-SourceFiles::SourceFiles(const std::string& name, std::string text, const std::vector<std::string>& definitions)
-    : ProxyFileSystem(llvm::vfs::getRealFileSystem()), shim_(shimFiles()) {
+SourceFiles::SourceFiles() : ProxyFileSystem(llvm::vfs::getRealFileSystem()) {
+  for (const auto& [path, text] : shimFiles())
+    shim_[path] = text;
+}
+
+SourceFiles::SourceFiles(const std::string& name, const std::string& text, const std::vector<std::string>& definitions,
+                         llvm::StringRef precompiled)
+    : SourceFiles() {
+  if (!precompiled.empty())
+    shim_[kPrecompiled] = precompiled;
   sources_[absolute(name)] = prelex(text);
   std::string lines;
   for (const std::string& each : definitions) {
@@ -53,28 +63,29 @@ SourceFiles::SourceFiles(const std::string& name, std::string text, const std::v
     std::replace(lines.begin() + static_cast<ptrdiff_t>(line), lines.end(), '\n', ' ');
     lines += "\n";
   }
-  shim_[kDefinitions] = prelex(lines).text();
+  definitions_ = prelex(lines).text();
+  shim_[kDefinitions] = definitions_;
 }
 
-const std::string* SourceFiles::text(const Twine& path) {
+std::optional<llvm::StringRef> SourceFiles::text(const Twine& path) {
   std::string key = absolute(path);
   if (auto found = shim_.find(key); found != shim_.end())
-    return &found->second;
+    return found->second;
   auto known = sources_.find(key);
   if (known == sources_.end()) {
     auto status = getUnderlyingFS().status(path);
     if (!status || !status->isRegularFile())
-      return nullptr;
+      return std::nullopt;
     auto read = getUnderlyingFS().getBufferForFile(path);
     if (!read)
-      return nullptr;
+      return std::nullopt;
     known = sources_.emplace(key, prelex((*read)->getBuffer())).first;
   }
-  return &known->second.text();
+  return known->second.text();
 }
 
 llvm::ErrorOr<llvm::vfs::Status> SourceFiles::status(const Twine& path) {
-  if (const std::string* known = text(path))
+  if (const auto known = text(path))
     return describe(path, *known);
   if (llvm::StringRef(absolute(path)) == kShimFolder)
     return llvm::vfs::Status(path, {1, 1}, {}, 0, 0, 0, llvm::sys::fs::file_type::directory_file,
@@ -83,7 +94,7 @@ llvm::ErrorOr<llvm::vfs::Status> SourceFiles::status(const Twine& path) {
 }
 
 llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> SourceFiles::openFileForRead(const Twine& path) {
-  if (const std::string* known = text(path))
+  if (const auto known = text(path))
     return std::unique_ptr<llvm::vfs::File>(std::make_unique<MemoryFile>(*known, describe(path, *known)));
   return std::make_error_code(std::errc::no_such_file_or_directory);
 }

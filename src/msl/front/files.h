@@ -16,12 +16,17 @@ namespace vortex::msl::front {
 /// Where the shim's files seem to lie; no file on disk has such a name.
 inline constexpr const char* kShimFolder = "/vortex-msl-shim";
 inline constexpr const char* kPrelude = "/vortex-msl-shim/prelude.metal";
+inline constexpr const char* kPrecompiled = "/vortex-msl-shim/prelude.pch";
 inline constexpr const char* kDefinitions = "/vortex-msl-shim/definitions.metal";
 
 class SourceFiles : public llvm::vfs::ProxyFileSystem {
 public:
-  /// `text`: what stands for the file `name`, whatever lies on disk. `definitions`: macros, as NAME or NAME=VALUE.
-  SourceFiles(const std::string& name, std::string text, const std::vector<std::string>& definitions);
+  /// The shim alone.
+  SourceFiles();
+  /// `text`: what stands for the file `name`, whatever lies on disk. `definitions`: macros, as NAME or NAME=VALUE. `precompiled`: the bytes of
+  /// `kPrecompiled`, which outlive this; none: there is no such file.
+  SourceFiles(const std::string& name, const std::string& text, const std::vector<std::string>& definitions,
+              llvm::StringRef precompiled);
   llvm::ErrorOr<llvm::vfs::Status> status(const llvm::Twine& path) override;
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> openFileForRead(const llvm::Twine& path) override;
 
@@ -37,8 +42,9 @@ public:
   std::vector<std::string> names() const;
 
 private:
-  const std::string* text(const llvm::Twine& path);
-  std::map<std::string, std::string> shim_;   ///< by absolute path
+  std::optional<llvm::StringRef> text(const llvm::Twine& path);
+  std::map<std::string, llvm::StringRef> shim_;  ///< by absolute path
+  std::string definitions_;
   std::map<std::string, Rewritten> sources_;  ///< likewise
 };
 

@@ -410,9 +410,15 @@ private:
 }  // namespace
 
 std::vector<FoundKernel> findKernels(clang::ASTContext& context, Unit& unit) {
+  // What the prelude declares has been looked at when it was written; when it is precompiled, looking would load all of it.
+  std::vector<clang::Decl*> declared;
+  for (clang::Decl* each : context.getTranslationUnitDecl()->noload_decls())
+    if (!each->isFromASTFile())
+      declared.push_back(each);
+  context.setTraversalScope(declared);
   checkPointerSpaces(context, unit);
   Finder finder(context, unit);
-  finder.TraverseDecl(context.getTranslationUnitDecl());
+  finder.TraverseAST(context);
   return std::move(finder.kernels);
 }
 

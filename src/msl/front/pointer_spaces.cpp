@@ -63,8 +63,6 @@ private:
 
 }  // namespace
 
-void checkPointerSpaces(clang::ASTContext& context, Unit& unit) {
-  Checker(context, unit).TraverseDecl(context.getTranslationUnitDecl());
-}
+void checkPointerSpaces(clang::ASTContext& context, Unit& unit) { Checker(context, unit).TraverseAST(context); }
 
 }  // namespace vortex::msl::front

@@ -90,7 +90,7 @@ static std::string swizzles(int width, bool isPacked) {
   return text + "\n";
 }
 
-std::map<std::string, std::string> shimFiles() {
+static std::map<std::string, std::string> makeFiles() {
   std::map<std::string, std::string> files;
   std::string& prelude = files[kPrelude];
   for (int width = 2; width <= 4; ++width)
@@ -100,6 +100,11 @@ std::map<std::string, std::string> shimFiles() {
   for (const char* name : kHeaders)
     files[std::string(kShimFolder) + "/" + name];
   return files;
+}
+
+const std::map<std::string, std::string>& shimFiles() {
+  static const std::map<std::string, std::string> kFiles = makeFiles();
+  return kFiles;
 }
 
 }  // namespace vortex::msl::front

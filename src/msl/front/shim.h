@@ -6,6 +6,6 @@
 namespace vortex::msl::front {
 
 /// The shim's files by path: the prelude, and an empty file for every header of Metal's library, which the prelude stands for.
-std::map<std::string, std::string> shimFiles();
+const std::map<std::string, std::string>& shimFiles();
 
 }  // namespace vortex::msl::front

@@ -1,11 +1,12 @@
 #include "msl/front/compile.h"
+#include "msl/library/prelude.h"
 #include "msl/lift/kernel.h"
 
 /// See msl/reader.h.
 extern "C" __attribute__((visibility("default"))) void vortex_msl_read(const vortex::msl::Request& request,
                                                                        vortex::msl::Response& response) {
   using namespace vortex::msl;
-  std::unique_ptr<front::Unit> unit = front::compile(request);
+  std::unique_ptr<front::Unit> unit = front::compile(request, precompiledPrelude());
   bool isKnown = request.kernel.empty();
   for (const Kernel& kernel : unit->kernels)
     isKnown |= kernel.name == request.kernel;
