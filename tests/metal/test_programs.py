@@ -6,24 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from programs import RNG, Programs, f4, poison, run_program
 from test_rules import assemble
 
-RNG = np.random.default_rng()
-HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
-PROGRAMS = {}
-
-
-def program(name, source, grid, block, buffers, results, *options):
-    """`results`: number of a buffer -> what is in it after the launch, with the tolerance where it is no integer."""
-    PROGRAMS[name] = (HEAD + source, grid, block, buffers, results, options)
-
-
-def f4(*shape):
-    return RNG.standard_normal(shape).astype("f4")
-
-
-def poison(count, kind):
-    return np.full(count * np.dtype(kind).itemsize, 0xA5, "u1").view(kind)
+PROGRAMS = Programs()
+program = PROGRAMS.add
 
 
 def truncated(a, b):
@@ -467,21 +454,7 @@ kernel void square(device const half* a [[buffer(0)]], device float* out [[buffe
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("where", ["check", "device"])
 def test_program(vortex, device, tmp_path, name, where):
-    source, grid, block, buffers, results, options = PROGRAMS[name]
-    (tmp_path / "k.metal").write_text(source)
-    words = []
-    for number, value in enumerate(buffers):
-        if isinstance(value, np.ndarray):
-            np.save(tmp_path / f"{number}.npy", value)
-            value = f"{number}.npy"
-        words += ["--buffer", f"{number}={value}"]
-    for number in results:
-        words += ["--save", f"{number}=out{number}.npy"]
-    vortex("run", "k.metal", "--grid", grid, "--block", block, *words, *options, *(["--check"] if where == "check" else ["--device", device]), cwd=tmp_path)
-    for number, (*view, expected, tolerance) in results.items():
-        got = np.load(tmp_path / f"out{number}.npy").ravel()
-        got = np.asarray(view[0](got) if view else got, None if tolerance == 0 else "f8")
-        np.testing.assert_allclose(got.ravel(), np.asarray(expected).ravel(), rtol=tolerance, atol=tolerance)
+    run_program(vortex, tmp_path, PROGRAMS[name], *(["--check"] if where == "check" else ["--device", device]))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
