@@ -53,6 +53,22 @@ kernel rms_norm(x: &Tensor<f32, [M, N]>, w: &Tensor<f32, [N]>) -> Tensor<f32, [M
 }
 kernel matmul(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> { return a @ b }
 """
+# The product of one block as tile code: what metile's kernel of the same blocks says.
+VX_TILES = """
+@tile(m = BLOCK, n = BLOCK, k = 32)
+kernel tiles(a: &Tensor<f16, [M, K]>, b: &Tensor<f16, [K, N]>) -> Tensor<f32, [M, N]> {
+  let x: Tensor<f16, [BLOCK, 32]> @shared
+  let y: Tensor<f16, [32, BLOCK]> @shared
+  var acc: Tensor<f32, [BLOCK, BLOCK]> @local = Tensor.zeros()
+  for k in range(0, K, 32) {
+    x = stage(a[block_m..+BLOCK, k..+32])
+    y = stage(b[k..+32, block_n..+BLOCK])
+    sync_block()
+    acc += x @ y
+  }
+  return acc
+}
+"""
 
 
 @metile.kernel
@@ -240,6 +256,8 @@ def row_matmul(size, block, machine, program, scale):
     sides = {"ours": lambda: launch(x, y, out, none, n, n, n, 1.0, EPILOGUE="none", BLOCK_M=block, BLOCK_N=block, BLOCK_K=32)}
     if machine.gpu:
         sides["torch"] = lambda: x @ y
+        tiles = vortex.compile(source=VX_TILES.replace("BLOCK", str(block)), device=machine.device).tiles
+        sides["vx tiles"] = lambda: tiles(x, y)
     else:
         sides["vx"] = lambda: program.matmul(x, y)
         sides["numpy"] = lambda: a @ b

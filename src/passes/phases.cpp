@@ -12,6 +12,7 @@
 #include "passes/rows_first.h"
 #include "passes/separate_operands.h"
 #include "passes/stream_reductions.h"
+#include "passes/tile_products.h"
 #include "passes/unit_dims.h"
 #include "passes/vector_products.h"
 #include "passes/vector_ways.h"
@@ -273,8 +274,10 @@ LogicalResult makePhases(ModuleOp module, const TensorSchedule& rules, const Pla
   for (auto kernel : module.getOps<ir::KernelOp>())
     if (kernel.getWholeTensor())
       kernels.push_back(kernel);
-  if (kernels.empty())
+  if (kernels.empty()) {
+    runTileProductsInBulk(module, rules);
     return success();
+  }
   auto entries = module.getOps<ir::EntryOp>();
   VORTEX_CHECK(!entries.empty() && kernels.size() == 1 && llvm::hasSingleElement(module.getOps<ir::KernelOp>()),
                "a whole-tensor kernel is the only one of its module");

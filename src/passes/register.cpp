@@ -1,6 +1,7 @@
 #include "passes/register.h"
 
 #include "passes/expand_staging.h"
+#include "passes/merge_products.h"
 #include "passes/narrow_math.h"
 #include "passes/phases.h"
 #include "passes/pipeline_loops.h"
@@ -11,6 +12,7 @@
 namespace vortex::passes {
 
 void registerVxPasses() {
+  mlir::registerPass([] { return createMergeProductsPass(); });
   mlir::registerPass([] { return createNarrowMathPass(); });
   mlir::registerPass([] { return createPhasesPass(); });
   mlir::registerPass([] { return createSimplifyPass(); });

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "ir/vx.h"
 #include "lang/sema/dump.h"
+#include "passes/merge_products.h"
 #include "passes/narrow_math.h"
 #include "passes/phases.h"
 #include "passes/pipeline_loops.h"
@@ -88,6 +89,7 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
   passes.addPass(passes::createUnrollLoopsPass());
+  passes.addPass(passes::createMergeProductsPass());
   passes.addPass(passes::createPipelineLoopsPass());
   std::string plans;
   const passes::PlanObserver observer = [&](llvm::StringRef text) { plans += text; };

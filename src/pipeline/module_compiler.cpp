@@ -1,6 +1,7 @@
 #include "pipeline/module_compiler.h"
 
 #include "base/hash.h"
+#include "passes/merge_products.h"
 #include "passes/phases.h"
 #include "passes/pipeline_loops.h"
 #include "passes/simplify.h"
@@ -82,6 +83,7 @@ std::shared_ptr<const artifact::Kernel> ModuleCompiler::compileAnew(std::string_
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
   passes.addPass(passes::createUnrollLoopsPass());
+  passes.addPass(passes::createMergeProductsPass());
   passes.addPass(passes::createPipelineLoopsPass());
   std::string plans;
   const passes::PlanObserver onPlan = [&](llvm::StringRef plan) { plans += plan; };

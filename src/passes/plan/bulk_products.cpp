@@ -48,38 +48,51 @@ static bool isConversion(Operation* op) {
   return isa_and_nonnull<arith::ExtFOp, arith::TruncFOp, arith::ExtUIOp, arith::ExtSIOp>(op);
 }
 
-std::optional<BulkProducts::Elements> BulkProducts::addOperand(Value operand, bool isA) {
-  Elements elements;
-  Type element = getElementTypeOrSelf(operand.getType());
+std::optional<OperandSource> sourceOf(ir::DotOp dot, bool isA, function_ref<bool(Value)> isSource) {
+  Value operand = isA ? dot.getA() : dot.getB();
+  const Type multiplied = getElementTypeOrSelf(operand.getType());
   auto rank = cast<RankedTensorType>(operand.getType()).getRank();
-  int64_t rows = rank - 2, columns = rank - 1;  // dimensions of the tensor in memory
+  OperandSource source{operand, multiplied, false, rank - 2, rank - 1};
   // Transposes of narrow floats widen them and round them again. Integers may be widened for good.
   for (Operation* op = operand.getDefiningOp();
-       !temporaries_.contains(operand) && (isa_and_nonnull<ir::TransposeOp>(op) || isConversion(op));
-       op = operand.getDefiningOp()) {
+       !isSource(source.tile) && (isa_and_nonnull<ir::TransposeOp>(op) || isConversion(op));
+       op = source.tile.getDefiningOp()) {
     if (auto turned = dyn_cast<ir::TransposeOp>(op)) {
-      rows = turned.getPermutation()[static_cast<unsigned>(rows)];
-      columns = turned.getPermutation()[static_cast<unsigned>(columns)];
+      source.rows = turned.getPermutation()[static_cast<unsigned>(source.rows)];
+      source.columns = turned.getPermutation()[static_cast<unsigned>(source.columns)];
     }
     // What is rounded to something else on the way is not what lies in memory.
-    if (auto rounded = dyn_cast<arith::TruncFOp>(op); rounded && getElementTypeOrSelf(rounded.getType()) != element)
+    if (auto rounded = dyn_cast<arith::TruncFOp>(op);
+        rounded && getElementTypeOrSelf(rounded.getType()) != source.element)
       return std::nullopt;
     if (isa<arith::ExtUIOp, arith::ExtSIOp>(op)) {
       // Once: zeros above a sign that was extended are no sign.
-      if (element != getElementTypeOrSelf(isA ? dot_.getA().getType() : dot_.getB().getType()))
+      if (source.element != multiplied)
         return std::nullopt;
-      elements.isUnsigned = isa<arith::ExtUIOp>(op);
-      element = getElementTypeOrSelf(op->getOperand(0).getType());
+      source.isUnsigned = isa<arith::ExtUIOp>(op);
+      source.element = getElementTypeOrSelf(op->getOperand(0).getType());
     }
-    operand = op->getOperand(0);
+    source.tile = op->getOperand(0);
   }
-  elements.type = element;
+  if (getElementTypeOrSelf(source.tile.getType()) != source.element)
+    return std::nullopt;
+  return source;
+}
+
+std::optional<BulkProducts::Elements> BulkProducts::addOperand(bool isA) {
+  auto source = sourceOf(dot_, isA, [&](Value value) { return temporaries_.contains(value); });
+  if (!source)
+    return std::nullopt;
+  Elements elements{source->element, source->isUnsigned};
+  const Value operand = source->tile;
+  const Type element = source->element;
+  const int64_t rank = cast<RankedTensorType>(operand.getType()).getRank(), rows = source->rows,
+                columns = source->columns;
   // Only 16-bit elements may lie along the rows (columns) that the product keeps.
   const int64_t depth = isA ? columns : rows, across = isA ? rows : columns;
   const bool isInner = depth == rank - 1 || across == rank - 1;
   const bool isTurned = depth != rank - 1 && element.getIntOrFloatBitWidth() != 16;
-  if (getElementTypeOrSelf(operand.getType()) != element || !isInner ||
-      !isMultiplied(element, dot_->hasAttr("vx.tf32")))
+  if (!isInner || !isMultiplied(element, dot_->hasAttr("vx.tf32")))
     return std::nullopt;
   const auto addArgument = [&](unsigned argument) {
     return requireReachable(argument) && requireWhole(argument, axes_.of(operand)) ? std::optional(elements)
@@ -127,7 +140,7 @@ ir::SizeAttr BulkProducts::paysToTurn() {
 }
 
 bool BulkProducts::addOperands() {
-  std::optional<Elements> a = addOperand(dot_.getA(), true), b = a ? addOperand(dot_.getB(), false) : std::nullopt;
+  std::optional<Elements> a = addOperand(true), b = a ? addOperand(false) : std::nullopt;
   if (!b || *a != *b)
     return false;
   elements_ = *a;

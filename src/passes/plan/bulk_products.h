@@ -9,6 +9,16 @@
 
 namespace vortex::passes {
 
+/// What an operand of a product is made of by nothing but transposes and conversions that leave its numbers as they are.
+struct OperandSource {
+  mlir::Value tile;
+  mlir::Type element;             ///< of the tile
+  bool isUnsigned = false;        ///< integers that are widened without a sign
+  int64_t rows = 0, columns = 0;  ///< dimensions of the tile that are the operand's last two
+};
+/// `isSource`: where the way ends, besides loads. Nothing where other numbers are multiplied than those in memory.
+std::optional<OperandSource> sourceOf(ir::DotOp dot, bool isA, llvm::function_ref<bool(mlir::Value)> isSource);
+
 /// An operand that lies across the depth, of elements that the matrix unit reads along it: a phase before the product turns it.
 struct TurnedCopy {
   ir::TileLoadOp load;
@@ -57,7 +67,7 @@ private:
     bool isUnsigned = false;
     friend bool operator==(const Elements&, const Elements&) = default;
   };
-  std::optional<Elements> addOperand(mlir::Value operand, bool isA);
+  std::optional<Elements> addOperand(bool isA);
   bool addOperands();
   bool addTurned(ir::TileLoadOp load, unsigned depth);
   ir::SizeAttr paysToTurn();

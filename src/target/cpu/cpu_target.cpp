@@ -4,7 +4,6 @@
 #include "passes/expand_staging.h"
 #include "target/cpu/codegen/emit_object.h"
 #include "target/cpu/emit/kernel_functions.h"
-#include "target/cpu/merge_products.h"
 #include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles.h"
 #include "target/interface/describe.h"
@@ -44,7 +43,6 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::
   Stopwatch watch;
   mlir::OwningOpRef<mlir::ModuleOp> prepared = scheduled.clone();
   mlir::ModuleOp module = *prepared;
-  mergeProducts(module);
   passes::expandStaging(module);
   prepareDots(module, target.vector);
   ir::EntryOp entry = *module.getOps<ir::EntryOp>().begin();

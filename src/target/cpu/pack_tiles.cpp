@@ -3,9 +3,9 @@
 #include "ir/tile_sizes.h"
 #include "passes/build/piece_cloner.h"
 #include "passes/plan/axes.h"
+#include "passes/tile_stretch.h"
 #include "target/cpu/pack_phase.h"
 #include "target/cpu/prepare_dots.h"
-#include "target/cpu/stretch.h"
 
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
 
@@ -53,10 +53,10 @@ public:
     mlir::Location loc = tile_.getLoc();
     mlir::OpBuilder& builder = pack_.builder;
     auto extent = builder.create<arith::ConstantIndexOp>(loc, 0);  // until the views are known
-    TileStretch stretch(builder, extent,
-                        {.window = [this](ir::TileLoadOp load) { return window(load); },
-                         .start = [this](ir::TileLoadOp load, int64_t dim) { return start(load, dim); },
-                         .keep = [this](Value value) { return pack_.clone(value); }});
+    passes::TileStretch stretch(builder, extent,
+                                {.window = [this](ir::TileLoadOp load) { return window(load); },
+                                 .start = [this](ir::TileLoadOp load, int64_t dim) { return start(load, dim); },
+                                 .keep = [this](Value value) { return pack_.clone(value); }});
     whole_ = stretch.of(tile_, lane_);
     if (!whole_ || !tiles_)
       return false;
@@ -107,10 +107,10 @@ private:
   /// With the one behind the end.
   ir::SizeAttr allTiles() { return combine(SizeOp::Add, tiles_, size(1)); }
 
-  std::optional<TileWindow> window(ir::TileLoadOp load) {
+  std::optional<passes::TileWindow> window(ir::TileLoadOp load) {
     if (pack_.isWritten(load.getView()) || load->hasAttr(kPanelsAttribute))
       return std::nullopt;
-    return TileWindow{load.getView(), llvm::to_vector(load.getOffsets()), load.getOther(), false};
+    return passes::TileWindow{load.getView(), llvm::to_vector(load.getOffsets()), load.getOther(), false};
   }
 
   Value start(ir::TileLoadOp load, int64_t dim) {

@@ -21,7 +21,10 @@ struct Configuration {
   /// The same where sums of each step are added to those before; 0: consumers lack the registers for both.
   unsigned partCycles = 0;
 
-  unsigned consumers() const { return rows == 192 ? 3 : 2; }
+  /// Of 16-bit elements; 192 rows leave consumers too few registers for much more than sums.
+  bool isForTileCode() const { return rows != 192; }
+  /// Boxes of columns that lie across hold 64: so many cannot be shared.
+  unsigned consumers() const { return rows == 192 ? 3 : rows == 64 && columns == 64 ? 1 : 2; }
   unsigned threads() const { return 128 * (1 + consumers()); }
   /// Of a producer thread and of a consumer thread; together what so many threads of 168 (128) registers have.
   unsigned producerRegisters() const { return consumers() == 3 ? 32 : 40; }

@@ -96,17 +96,42 @@ struct Case {
   bool transposesX, transposesW;
   Configuration configuration;
   int64_t m, n, k;
-  bool isScaled = false;  ///< by row and by column
+  bool isScaled = false;    ///< by row and by column
+  bool isTileCode = false;  ///< of blocks that take the configuration's tile in steps of the depth
 
   std::string memoryType() const { return std::string(type) == "tf32" ? "f32" : type; }
+  /// A stage of each operand per step of 32.
+  std::string tileSource() const {
+    const std::string rows = std::to_string(configuration.rows), columns = std::to_string(configuration.columns);
+    const auto stage = [&](const char* name, bool isTransposed, const std::string& across, const std::string& block) {
+      const std::string shape = isTransposed ? across + ", 32]" : "32, " + across + "]";
+      const std::string window = block + "..+" + across, depth = "k..+32";
+      return std::pair("    let " + std::string(name) + "s: Tensor<" + memoryType() + ", [" + shape + "> @shared\n",
+                       "        " + std::string(name) + "s = stage(" + name + "[" +
+                           (isTransposed ? window + ", " + depth : depth + ", " + window) + "])\n");
+    };
+    const auto [x, copyX] = stage("x", !transposesX, rows, "block_m");
+    const auto [w, copyW] = stage("w", transposesW, columns, "block_n");
+    const std::string sums = numbersOf(memoryType()).format == Format::Int ? result : "f32";
+    return x + w + "    var acc: Tensor<" + sums + ", [" + rows + ", " + columns + "]> @local = Tensor.zeros()\n" +
+           "    for k in range(0, K, 32) {\n" + copyX + copyW +
+           "        sync_block()\n        acc += " + (transposesX ? "xs.transpose()" : "xs") + " @ " +
+           (transposesW ? "ws.transpose()" : "ws") + "\n    }\n" + "    return acc" +
+           (isScaled ? " * a[block_m..+" + rows + ", 0..1] * b[block_n..+" + columns + "]" : std::string()) + "\n}\n";
+  }
   std::string source() const {
     const std::string of = memoryType(), to = result, shape = to + ", [M, N]>";
     std::string text = std::string(type) == "tf32" ? "@precision(tf32)\n" : "";
+    if (isTileCode)
+      text += "@tile(m = " + std::to_string(configuration.rows) + ", n = " + std::to_string(configuration.columns) +
+              ", k = 32)\n";
     text += "kernel mm(x: &Tensor<" + of + (transposesX ? ", [K, M]" : ", [M, K]") + ">, w: &Tensor<" + of +
             (transposesW ? ", [N, K]" : ", [K, N]") + ">";
     text += isScaled ? ", a: &Tensor<f32, [M, 1]>, b: &Tensor<f32, [N]>) -> Tensor<" : ") -> Tensor<";
     const std::string product =
         std::string(transposesX ? "x.transpose()" : "x") + " @ " + (transposesW ? "w.transpose()" : "w");
+    if (isTileCode)
+      return text + shape + " {\n" + tileSource();
     return text + shape + " {\n    " +
            (isScaled ? "let c: Tensor<f32, [M, N]> = " + product + "\n    return (c * a * b) as " + to
                      : "return " + product) +
@@ -292,6 +317,49 @@ std::vector<Case> cases() {
   return all;
 }
 
+/// Tile code: every size that blocks may have, all ways in which operands lie, edges and depths that are no multiples of a step.
+std::vector<Case> casesOfTileCode() {
+  std::vector<Case> all;
+  int number = 0;
+  for (const Configuration& configuration : configurations(*chip::findGpu("sm_90"))) {
+    if (!configuration.isForTileCode())
+      continue;
+    const int64_t rows = configuration.rows, columns = configuration.columns;
+    for (auto [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{rows + 9, columns + 24, 72},
+                           {rows - 8, 40, 64 * (configuration.stages + 1) + 8},
+                           {2 * rows + 1, 2 * columns + 8, 24}}) {
+      const int form = number++ % 4;
+      const char* type = number % 3 == 1 ? "f16" : "bf16";
+      all.push_back({.type = type,
+                     .result = number % 2 ? "f32" : type,
+                     .transposesX = form >= 2,
+                     .transposesW = form % 2 == 1,
+                     .configuration = configuration,
+                     .m = m,
+                     .n = n,
+                     .k = k,
+                     .isScaled = number % 5 < 2,
+                     .isTileCode = true});
+    }
+    for (const auto& [type, result] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"i8", "i32"}, {"u8", "u32"}, {"f8e4m3", "f32"}, {"f8e5m2", "f32"}, {"tf32", "f32"}}) {
+      if (type[0] == 'f' && configuration.partCycles == 0)
+        continue;
+      const int64_t line = std::string(type) == "tf32" ? 4 : 16;
+      all.push_back({.type = type,
+                     .result = result,
+                     .transposesX = false,
+                     .transposesW = true,
+                     .configuration = configuration,
+                     .m = rows + 9,
+                     .n = columns + line,
+                     .k = 9 * line,
+                     .isTileCode = true});
+    }
+  }
+  return all;
+}
+
 /// Types whose operands lie along the depth.
 std::vector<Case> casesAlongTheDepth() {
   struct Types {
@@ -349,6 +417,7 @@ std::string nameOf(const ::testing::TestParamInfo<Case>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Hopper, Products, ::testing::ValuesIn(cases()), nameOf);
+INSTANTIATE_TEST_SUITE_P(OfTileCode, Products, ::testing::ValuesIn(casesOfTileCode()), nameOf);
 INSTANTIATE_TEST_SUITE_P(AlongTheDepth, Products, ::testing::ValuesIn(casesAlongTheDepth()), nameOf);
 
 /// Each one alone, in code with a ring that goes round and several tiles per block; where one thing can go wrong only, the report says what.
@@ -356,7 +425,7 @@ class Mutants : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Mutants, CodeWithoutOneWaitArrivalOrFenceFails) {
   const int64_t step = 128 / numbersOf(GetParam()).bytes;
-  const Case test{GetParam(), GetParam(), false,    true, configurations(*chip::findGpu("sm_90")).back(),
+  const Case test{GetParam(), GetParam(), false,    true, *parseConfiguration("wgmma 64x128 stages 8"),
                   3 * 64 + 8, 128,        step * 10};
   Product product(test);
   ASSERT_EQ(product.error, "");

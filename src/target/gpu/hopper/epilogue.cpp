@@ -43,7 +43,11 @@ Epilogue::Epilogue(Lowering& lowering, Maps& maps, mlir::Value product, unsigned
     Target target = targetOf(op);
     tiles::Closure().walk(target.value, tiles::identityMap(tiles::rankOf(target.value)),
                           [&](mlir::Value value, const tiles::DimMap&) {
-                            reads_ |= bool(value.getDefiningOp<ir::TileLoadOp>());
+                            if (auto load = value.getDefiningOp<ir::TileLoadOp>()) {
+                              reads_ = true;
+                              if (!load.getInbounds())
+                                v_.wide = nullptr;  // pairs may lie anyhow, and on an edge
+                            }
                             return !isKnown(value);
                           });
     if (target.placeOf(tiles::rankOf(product_) - 1) < 0)

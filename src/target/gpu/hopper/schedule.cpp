@@ -46,7 +46,8 @@ void addBulkTiles(passes::TensorSchedule& schedule, const chip::Gpu& chip) {
          .stepCycles = each.stepCycles,
          .partCycles = each.partCycles,
          .tileCycles = int64_t(costs.tileCycles) * each.rows * each.columns / costs.tileResults,
-         .startCycles = costs.launchCycles});
+         .startCycles = costs.launchCycles,
+         .isForTileCode = each.isForTileCode()});
   for (const StreamConfiguration& each : streamConfigurations(chip))
     schedule.streamTiles.push_back({.rows = each.rows(),
                                     .step = each.keys,

@@ -1,6 +1,7 @@
 #include "target/gpu/tiles/testing/lower.h"
 
 #include "ir/vxnv.h"
+#include "passes/merge_products.h"
 #include "passes/phases.h"
 #include "passes/pipeline_loops.h"
 #include "passes/simplify.h"
@@ -31,6 +32,7 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions a
   if (adjust)
     adjust(schedule);
   mlir::PassManager passes(&context);
+  passes.addPass(passes::createMergeProductsPass());
   passes.addPass(passes::createPipelineLoopsPass());
   passes.addPass(passes::createPhasesPass(schedule));
   passes.addPass(passes::createSimplifyPass());

@@ -1,16 +1,15 @@
 // One product packs each operand once, keeps its sums in registers over hundreds of steps and stores what follows it from there; a loop packs
 // in every step (and, for a step of 32, moves the sums as often as it multiplies).
-#include "target/cpu/merge_products.h"
+#include "passes/merge_products.h"
 
-#include "passes/stream_reductions.h"
-#include "target/cpu/stretch.h"
+#include "passes/tile_stretch.h"
 
 #include <mlir/Dialect/SCF/IR/SCF.h>
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
 #include <mlir/IR/IRMapping.h>
 #include <mlir/Interfaces/SideEffectInterfaces.h>
 
-namespace vortex::target::cpu {
+namespace vortex::passes {
 namespace {
 
 namespace arith = mlir::arith;
@@ -30,7 +29,9 @@ public:
       Value a = stretch(dot.getA(), rank - 1, depth), b = a ? stretch(dot.getB(), rank - 2, depth) : Value();
       if (!b)
         return eraseNew();
-      results.push_back(builder_.create<ir::DotOp>(dot.getLoc(), dot.getType(), a, b, loop_.getInitArgs()[number]));
+      auto whole = builder_.create<ir::DotOp>(dot.getLoc(), dot.getType(), a, b, loop_.getInitArgs()[number]);
+      whole->setDiscardableAttrs(dot->getDiscardableAttrDictionary());  // tf32
+      results.push_back(whole);
     }
     loop_.replaceAllUsesWith(results);
     loop_.erase();
@@ -168,16 +169,24 @@ private:
   mlir::IRMapping kept_;
 };
 
+struct MergeProductsPass : mlir::PassWrapper<MergeProductsPass, mlir::OperationPass<mlir::ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MergeProductsPass)
+  llvm::StringRef getArgument() const override { return "vx-merge-products"; }
+  llvm::StringRef getDescription() const override { return "products taken in steps of their depth become one"; }
+  void runOnOperation() override { mergeProducts(getOperation()); }
+};
+
 }  // namespace
 
 void mergeProducts(mlir::ModuleOp module) {
   llvm::SmallVector<mlir::scf::ForOp> loops;
-  module.walk([&](mlir::scf::ForOp loop) {
-    if (!loop->hasAttr(passes::kStreamedAttr))
-      loops.push_back(loop);
-  });
+  for (auto kernel : module.getOps<ir::KernelOp>())
+    if (!kernel.getWholeTensor())
+      kernel.walk([&](mlir::scf::ForOp loop) { loops.push_back(loop); });
   for (mlir::scf::ForOp loop : loops)
     ProductLoop(loop).run();
 }
 
-}  // namespace vortex::target::cpu
+std::unique_ptr<mlir::Pass> createMergeProductsPass() { return std::make_unique<MergeProductsPass>(); }
+
+}  // namespace vortex::passes

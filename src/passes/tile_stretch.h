@@ -5,7 +5,7 @@
 
 #include <functional>
 
-namespace vortex::target::cpu {
+namespace vortex::passes {
 
 /// A window of memory: what vx.tile_load reads.
 struct TileWindow {
@@ -52,4 +52,4 @@ private:
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> made_;
 };
 
-}  // namespace vortex::target::cpu
+}  // namespace vortex::passes

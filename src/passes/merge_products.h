@@ -1,9 +1,12 @@
 // Products that tile code takes in steps of their depth, as one product.
 #pragma once
 
-#include <mlir/IR/BuiltinOps.h>
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
 
-namespace vortex::target::cpu {
+#include <memory>
+
+namespace vortex::passes {
 
 /// `for k in range(from, to, step) { acc += a[.., k..+step] @ b[k..+step, ..] }` becomes `acc += a[.., from..to] @ b[from..to, ..]`, where
 /// the operands may be anything that is computed from such windows element by element and copies of them in shared memory are read at their
@@ -11,4 +14,7 @@ namespace vortex::target::cpu {
 /// loops stay. Before copies to shared memory are expanded.
 void mergeProducts(mlir::ModuleOp module);
 
-}  // namespace vortex::target::cpu
+/// `vx-merge-products`.
+std::unique_ptr<mlir::Pass> createMergeProductsPass();
+
+}  // namespace vortex::passes

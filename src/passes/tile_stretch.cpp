@@ -1,10 +1,10 @@
-#include "target/cpu/stretch.h"
+#include "passes/tile_stretch.h"
 
 #include <mlir/Dialect/Arith/IR/Arith.h>
 #include <mlir/IR/IRMapping.h>
 #include <mlir/IR/Matchers.h>
 
-namespace vortex::target::cpu {
+namespace vortex::passes {
 
 using mlir::Value;
 
@@ -139,4 +139,4 @@ Value TileStretch::elementwise(mlir::Operation* op, int64_t dim) {
   return made->getResult(0);
 }
 
-}  // namespace vortex::target::cpu
+}  // namespace vortex::passes
