@@ -2,6 +2,7 @@
 // rows, and the slices are combined in order.
 #include "ir/index_cast.h"
 #include "target/gpu/tiles/nest.h"
+#include "target/gpu/tiles/picked.h"
 
 namespace vortex::target::gpu::tiles {
 
@@ -21,6 +22,8 @@ bool Nest::reducesInside(const Pass& pass) {
       if (v_.place(inner))
         return false;
       auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+      if (reduce && pickedBy(reduce))
+        return true;
       reduces |= bool(reduce);
       possible &= !reduce || !elementType(reduce.getValue()).isInteger(1);
       return !reduce;

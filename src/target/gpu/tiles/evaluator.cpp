@@ -227,7 +227,10 @@ Value Evaluator::load(const Place& place, const At& at) {
 }
 
 Value Evaluator::compute(mlir::Value tile, const At& at) {
-  if (const Place* known = place(tile))
+  const Place* known = place(tile);
+  if (auto found = others_.find(tile); known && isOfOthers_ && found != others_.end())
+    known = found->second ? &*found->second : nullptr;
+  if (known)
     return load(*known, at);
   mlir::Operation* op = tile.getDefiningOp();
   auto failed = [&](const char* what) -> Value {

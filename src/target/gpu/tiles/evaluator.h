@@ -11,6 +11,7 @@
 namespace vortex::target::gpu::tiles {
 
 class Reduction;
+struct Picked;
 
 /// exp(x - maximum) of the elements whose maximum is taken, with the order of sums free; null: something else.
 mlir::Operation* exponentialOf(ir::ReduceOp sum, ir::ReduceOp maximum);
@@ -26,6 +27,9 @@ public:
   const Place* place(mlir::Value tile) const;
   void setPlace(mlir::Value tile, Place place) { places_.back()[tile] = std::move(place); }
   void clearPlace(mlir::Value tile) { places_.back().erase(tile); }
+  /// Where threads read what others have of a tile of which each reads only what it has written where it is now; nothing: it is computed again.
+  void setPlaceForOthers(mlir::Value tile, std::optional<Place> place) { others_[tile] = std::move(place); }
+  void clearPlaceForOthers(mlir::Value tile) { others_.erase(tile); }
   void enterScope() { places_.emplace_back(); }
   void leaveScope() { places_.pop_back(); }
 
@@ -88,6 +92,7 @@ private:
   std::optional<At> sourceOfReshape(ir::ReshapeOp op, const At& at);
   At sourceOfSlice(ir::SliceOp op, const At& at);
   Value evalReduce(ir::ReduceOp op, const At& at);
+  Value evalPicked(ir::ReduceOp op, const Picked& picked, const At& at);  // picked.cpp
   Value combineSlices(Reduction& reduction, const Slices& shared, Value own, unsigned lanes);
   Value evalConstant(mlir::arith::ConstantOp op, const At& at);
   Value evalIota(ir::IotaOp op, const At& at);
@@ -104,6 +109,8 @@ private:
   Values valuesAt(mlir::ValueRange sources, const At& at);
 
   llvm::SmallVector<llvm::DenseMap<mlir::Value, Place>> places_{1};
+  llvm::DenseMap<mlir::Value, std::optional<Place>> others_;
+  bool isOfOthers_ = false;  ///< what is evaluated may be another thread's
   llvm::SmallVector<llvm::MapVector<mlir::Value, llvm::SmallVector<std::pair<At, Value>, 2>>> frames_{1};
 };
 

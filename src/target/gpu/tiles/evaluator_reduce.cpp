@@ -1,5 +1,6 @@
 // Reductions inside an expression: all of it by one thread, or by several that share a position.
 #include "target/gpu/tiles/evaluator.h"
+#include "target/gpu/tiles/picked.h"
 #include "target/gpu/tiles/reduction.h"
 
 namespace vortex::target::gpu::tiles {
@@ -8,6 +9,8 @@ namespace vxt = ir::vxt;
 
 /// One loop per reduced dimension; threads that share the position take turns along the innermost.
 Value Evaluator::evalReduce(ir::ReduceOp op, const At& at) {
+  if (std::optional<Picked> picked = pickedBy(op))
+    return evalPicked(op, *picked, at);
   std::optional<Slices> shared = std::exchange(slices, std::nullopt);  // what is below is this thread's alone
   const int64_t kUnroll = std::clamp<int64_t>(64 / at.lanes, 4, shared ? 8 : 16);
   Reduction reduction(l, op.getKind(), elementType(op.getValue()));

@@ -110,6 +110,9 @@ private:
   bool isFused(ir::ReduceOp op, llvm::ArrayRef<DimUse> map) const;
   bool isFused(ir::ScanOp op, llvm::ArrayRef<DimUse> map) const;
   bool isInline(ir::ReduceOp op, llvm::ArrayRef<DimUse> map, unsigned loops) const;
+  bool isPicked(ir::ReduceOp op, const DimMap& map) const;  // picked.cpp
+  bool sweepsRows() const;
+  void placePicked();
   DimMap operandMap(ir::ReduceOp op) const;
   Values reducedExtents(ir::ReduceOp op);
   unsigned levelOf(ir::ReduceOp op);

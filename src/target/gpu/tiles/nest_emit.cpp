@@ -52,6 +52,7 @@ void Nest::emitRow(Version version) {
   bool isFirst = true;
   if (!resident_.empty())
     placeResident(version);
+  placePicked();
   if (version.early)
     for (const Pass& pass : passes_)
       if (!pass.inner.empty())

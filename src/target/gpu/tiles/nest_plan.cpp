@@ -1,6 +1,7 @@
 // What is fused into the nest, what must be in memory first.
 #include "passes/phase_marks.h"
 #include "target/gpu/tiles/nest.h"
+#include "target/gpu/tiles/picked.h"
 
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
 
@@ -111,7 +112,7 @@ mlir::Value Nest::findMust(mlir::Value tile, const DimMap& map, unsigned loops) 
         must = value;
         along_ = across;
       }
-    } else if (auto reduce = llvm::dyn_cast<ir::ReduceOp>(op)) {
+    } else if (auto reduce = llvm::dyn_cast<ir::ReduceOp>(op); reduce && !isPicked(reduce, use)) {
       if (isFused(reduce, use)) {
         if (fused_.insert({reduce, 0}).second)
           must = findMust(reduce.getValue(), operandMap(reduce),

@@ -1,6 +1,7 @@
 // The versions of a nest, and which of them a launch runs.
 #include "ir/tile_sizes.h"
 #include "target/gpu/tiles/nest.h"
+#include "target/gpu/tiles/picked.h"
 #include "target/gpu/tiles/schedule.h"
 #include "target/gpu/versions.h"
 
@@ -441,7 +442,7 @@ unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
       auto reduce = inner.getDefiningOp<ir::ReduceOp>();
       if (reduce && fused_.contains(reduce))
         return false;
-      loops |= (reduce || isPerElement(inner)) && !v_.place(inner);
+      loops |= ((reduce && !pickedBy(reduce)) || isPerElement(inner)) && !v_.place(inner);
       bool leaf = v_.place(inner) || inner.getDefiningOp<ir::TileLoadOp>();
       mlir::Operation* op = inner.getDefiningOp();
       if (op && !leaf && ir::isElementwise(op) && usesLoop(use, static_cast<int>(pass.loops) - 1))

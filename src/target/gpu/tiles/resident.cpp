@@ -170,6 +170,8 @@ Values Nest::emitFetched(Version swept, int64_t inRegisters) {
       [&] {
         resident_ = resident;
         Values results = emitRows(swept);
+        for (Resident& each : resident_)
+          v_.clearPlaceForOthers(each.tile);
         resident_.clear();
         return results;
       },
@@ -181,6 +183,7 @@ void Nest::placeResident(Version version) {
   if (version.peeled && firstRow_)
     l.hazards().barrier();  // the row before starts elsewhere: what one thread writes now, another one may still read
   for (Resident& each : resident_) {
+    v_.clearPlaceForOthers(each.tile);
     if (each.source)
       v_.setPlace(each.tile, *each.source);
     else
@@ -220,6 +223,7 @@ void Nest::endFetching() {
   for (Resident* each : fetching_) {
     each->isFetched = true;
     v_.setPlace(each->tile, each->shared);
+    v_.setPlaceForOthers(each->tile, each->source);
   }
   fetching_.clear();
 }
