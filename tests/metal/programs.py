@@ -29,6 +29,8 @@ def run_program(vortex, folder, program, *where):
     (folder / "k.metal").write_text(source)
     words = []
     for number, value in enumerate(buffers):
+        if value is None:  # the kernel has no such buffer
+            continue
         if isinstance(value, np.ndarray):
             np.save(folder / f"{number}.npy", value)
             value = f"{number}.npy"

@@ -297,6 +297,18 @@ kernel void geometry(device Vertex* v [[buffer(0)]], constant float3x3& m [[buff
          2: ((lambda p: p[:, 1] / np.linalg.norm(p, axis=1) + np.linalg.det(MATRIX.astype("f8")) + np.abs(p[:, 0] - p[:, 1]) * np.sqrt(2) + 18)(
              VECTORS.astype("f8") @ MATRIX @ MATRIX.T + np.cross(VECTORS, [0, 0, 1])), 1e-3)})
 
+program("pointers_into_different_memories_are_not_equal", """
+kernel void compared(device int* a [[buffer(3)]], device int* b, constant int* c, uint i [[thread_position_in_grid]]) {
+  device int* p = c[i] & 1 ? b : a;
+  device int* q = c[i] & 2 ? nullptr : p;
+  device int* r = c[i] & 4 ? p + 1 : b + 1;
+  a[i] = (p == b) + 2 * (a == b) + 4 * (q == nullptr) + 8 * (p != a) + 16 * (q != p) + 32 * (r == b + 1) + 64 * (r - 1 == p);
+  b[i] = int(r - 1 == b) + int(&a[i] == &b[i]);
+}
+""", "8", "8", [None, None, None, poison(8, "i4"), poison(8, "i4"), np.arange(8, dtype="i4")],
+        {3: ([(k & 1) + 4 * (k >> 1 & 1) + 8 * (k & 1) + 16 * (k >> 1 & 1) + 32 * (not k & 4 or k & 1) + 64 * (k >> 2 & 1 or k & 1) for k in range(8)], 0),
+         4: ([int(not k & 4 or k & 1) for k in range(8)], 0)})
+
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("where", ["check", "device"])

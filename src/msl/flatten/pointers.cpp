@@ -134,8 +134,7 @@ private:
       return replace(at, lowerExchange(*exchange));
     else if (auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&at);
              compare && compare->getOperand(0)->getType()->isPointerTy())
-      return replace(at, b_.CreateICmp(compare->getPredicate(), place(compare->getOperand(0)).offset,
-                                       place(compare->getOperand(1)).offset));
+      return replace(at, lowerComparison(*compare));
     else if (auto* number = llvm::dyn_cast<llvm::PtrToIntInst>(&at))
       return replace(at,
                      b_.CreateZExtOrTrunc(b_.CreateMul(place(number->getPointerOperand()).offset,
@@ -145,6 +144,17 @@ private:
       return;
     if (!llvm::isa<llvm::LoadInst>(at))
       dead_.push_back(&at);
+  }
+
+  /// Pointers to different memories are not equal; how they are ordered is not specified.
+  Value* lowerComparison(llvm::ICmpInst& compare) {
+    const Place a = place(compare.getOperand(0)), b = place(compare.getOperand(1));
+    Value* offsets = b_.CreateICmp(compare.getPredicate(), a.offset, b.offset);
+    if (!compare.isEquality() || classes_.of(compare.getOperand(0)).memories.size() == 1)
+      return offsets;
+    Value* memories = b_.CreateICmp(compare.getPredicate(), a.choice, b.choice);
+    return compare.getPredicate() == llvm::ICmpInst::ICMP_EQ ? b_.CreateAnd(memories, offsets)
+                                                             : b_.CreateOr(memories, offsets);
   }
 
   void replace(llvm::Instruction& at, Value* value) {
