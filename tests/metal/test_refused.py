@@ -136,6 +136,24 @@ REFUSED = [
     ("variables_without_a_value", "E0901", "is uninitialized", KERNEL % "float v; out[i] = @v;"),
     ("instances_of_one_name", "E0902", "another kernel has the name `a`",
      "template <class T> kernel void g(device T* o) { o[0] = 1; }\ntemplate [[host_name(\"a\")]] kernel void g<float>(device float*);\ntemplate [[host_name(\"a\")]] kernel void @g<int>(device int*);\n"),
+    ("pointers_to_memory_that_ended", "E0901", "address of stack memory", "thread float* f() { float v = 1; return &@v; }\n" + KERNEL % "out[i] = *f();"),
+    ("integers_of_128_bits", "E0902", "Metal has no `__int128`", KERNEL % "@__int128 d = i; out[i] = float(d);"),
+    ("static_constants_that_only_the_launch_knows", "E0902", "known when the kernel is compiled", KERNEL % "static const float @v = out[i]; out[i] = v;"),
+    ("constants_that_are_nowhere_defined", "E0902", "`w` is declared but not defined", "extern constant float @w;\n" + KERNEL % "out[i] = w;"),
+    ("kernels_that_are_members", "E0902", "is a member of a class", "struct S { kernel void @k(device float* o) { o[0] = 1; } };\n"),
+    ("kernels_that_are_static_members", "E0902", "is a member of a class", "struct S { static kernel void @k(device float* o) { o[0] = 1; } };\n"),
+    ("static_kernels", "E0902", "no launch sees it", "static kernel void @k(device float* o) { o[0] = 1; }\n"),
+    ("kernels_in_a_namespace_without_a_name", "E0902", "no launch sees it", "namespace { kernel void @k(device float* o) { o[0] = 1; } }\n"),
+    ("kernels_of_any_number_of_arguments", "E0902", "takes `...`", "kernel void @k(device float* o, ...) { o[0] = 1; }\n"),
+    ("two_numbers_of_a_buffer", "E0902", "[[buffer]] takes a whole number", "kernel void k(device float* o @[[buffer(0, 1)]]) { o[0] = 1; }\n"),
+    ("two_attributes_of_a_buffer", "E0902", "several attributes that say what it is", "kernel void k(device float* @o [[buffer(0)]] [[buffer(1)]]) { o[0] = 1; }\n"),
+    ("two_inputs_in_one", "E0902", "several attributes", "kernel void k(device float* o, uint @j [[thread_position_in_grid, thread_index_in_threadgroup]]) { o[j] = 1; }\n"),
+    ("parameters_with_a_constant_that_is_none", "E0902", "exists with `nope`, which is no constant of the program",
+     "kernel void k(device float* @o [[buffer(0), function_constant(nope)]]) { o[0] = 1; }\n"),
+    ("parameters_with_a_constant_that_is_a_number", "E0902", "which is no bool",
+     "constant float f [[function_constant(2)]];\nkernel void k(device float* @o [[buffer(0), function_constant(f)]]) { o[0] = 1; }\n"),
+    ("names_of_the_reader", "E0902", "the reader's own", "extern \"C\" float @__vx_mine();\n" + KERNEL % "out[i] = __vx_mine();"),
+    ("instructions_without_operands", "E0902", "`llvm.trap` cannot be lowered", KERNEL % "@__builtin_trap();"),
     ("fences_of_an_order_that_is_computed", "E0902", "must be known", KERNEL % "@atomic_thread_fence(mem_flags::mem_device, memory_order(i)); out[i] = 2;"),
 ]
 
@@ -262,6 +280,19 @@ def test_function_constants_that_a_kernel_uses_are_given(vortex, tmp_path, kerne
     assert found["id"] == "E0902" and "`factor`" in found["message"] and "function_constant(3)" in found["message"]
     assert found["labels"][0]["line"] == 3, found
     vortex("check", path)
+
+
+def test_parameters_exist_with_constants_of_namespaces_and_computed_ones(vortex, tmp_path):
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + """namespace options { constant bool wide [[function_constant(0)]]; }
+constant bool narrow = !options::wide;
+kernel void k(device float* a [[buffer(0), function_constant(options::wide)]], device float* b [[buffer(1), function_constant(narrow)]]) {
+  if (options::wide) a[0] = 1; else b[0] = 2;
+}
+""")
+    for on, number in ((1, 0), (0, 1)):
+        done = vortex("run", path, "--grid", 1, "--buffer", f"{number}=f32[1]", "--constant", f"0={on}", "--print", number)
+        assert done.stdout == f"{number + 1}\n"
 
 
 def test_thirty_programs_are_refused():

@@ -1,4 +1,5 @@
-// Attributes that the pre-lexer and the shim write and Clang does not know.
+#include "msl/front/attributes.h"
+
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Attr.h>
 #include <clang/AST/Decl.h>
@@ -47,8 +48,10 @@ struct FunctionConstantAttribute : clang::ParsedAttrInfo {
 
 }  // namespace
 
-// Clang looks plugins' attributes up in this registry and nowhere else.
-static clang::ParsedAttrInfoRegistry::Add<ThreadgroupAttribute> threadgroupAttribute("msl_threadgroup", "");
-static clang::ParsedAttrInfoRegistry::Add<FunctionConstantAttribute> constantAttribute("msl_function_constant", "");
+void addAttributes() {
+  // Clang looks plugins' attributes up in this registry and nowhere else.
+  static const clang::ParsedAttrInfoRegistry::Add<ThreadgroupAttribute> threadgroup("msl_threadgroup", "");
+  static const clang::ParsedAttrInfoRegistry::Add<FunctionConstantAttribute> constant("msl_function_constant", "");
+}
 
 }  // namespace vortex::msl::front

@@ -1,5 +1,7 @@
 #include "msl/front/instance.h"
 
+#include "msl/front/attributes.h"
+
 #include <clang/Frontend/CompilerInvocation.h>
 
 namespace vortex::msl::front {
@@ -33,6 +35,7 @@ static constexpr const char* kLanguage[] = {
 
 bool setUp(clang::CompilerInstance& instance, llvm::IntrusiveRefCntPtr<SourceFiles> files, const std::string& kind,
            const std::vector<std::string>& words) {
+  addAttributes();
   std::vector<const char*> pointers{"-x", kind.c_str()};
   pointers.insert(pointers.end(), std::begin(kLanguage), std::end(kLanguage));
   for (const std::string& word : words)
@@ -40,8 +43,9 @@ bool setUp(clang::CompilerInstance& instance, llvm::IntrusiveRefCntPtr<SourceFil
   if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, instance.getDiagnostics()))
     return false;
   // What Metal refuses, and code without a meaning, which LLVM would take for code that is never reached. Other warnings are not shown.
-  for (const char* group : {"unknown-attributes", "vla-cxx-extension", "return-type", "array-bounds",
-                            "division-by-zero", "shift-count-overflow", "shift-count-negative", "uninitialized"})
+  for (const char* group :
+       {"unknown-attributes", "vla-cxx-extension", "return-type", "array-bounds", "division-by-zero",
+        "shift-count-overflow", "shift-count-negative", "uninitialized", "return-stack-address"})
     instance.getDiagnostics().setSeverityForGroup(clang::diag::Flavor::WarningOrError, group,
                                                   clang::diag::Severity::Error);
   // What some condition would have to be for is no error.

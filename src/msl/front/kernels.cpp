@@ -73,6 +73,8 @@ public:
     checkPrecision(variable->getLocation(), variable->getType());
     if (!isFunctionConstant)
       checkProgramVariable(variable);
+    if (variable->isFileVarDecl())
+      constants_[variable->getName()] = variable;
     if (variable->hasAttr<clang::SectionAttr>() && !isInKernel(variable))
       refuse(variable->getLocation(), "`" + variable->getNameAsString() +
                                           "` is threadgroup memory, which kernels declare: take a pointer to it");
@@ -96,12 +98,16 @@ public:
   bool VisitGotoStmt(clang::GotoStmt* statement) { return lacks(statement->getBeginLoc(), "`goto`"); }
   /// Where it is written: parameters of templates, which may be it in what Clang only tries, are not.
   bool VisitBuiltinTypeLoc(clang::BuiltinTypeLoc type) {
-    if (type.getTypePtr()->getKind() != clang::BuiltinType::Double || type.getBeginLoc().isInvalid())
+    const clang::BuiltinType::Kind kind = type.getTypePtr()->getKind();
+    const bool isWide = kind == clang::BuiltinType::Int128 || kind == clang::BuiltinType::UInt128;
+    if ((kind != clang::BuiltinType::Double && !isWide) || type.getBeginLoc().isInvalid())
       return true;
     const clang::SourceManager& sources = context_.getSourceManager();
-    const bool isWritten =
-        StringRef(sources.getCharacterData(sources.getSpellingLoc(type.getBeginLoc()))).starts_with("double");
-    return !isWritten || lacks(type.getBeginLoc(), "`double`");
+    StringRef written(sources.getCharacterData(sources.getSpellingLoc(type.getBeginLoc())));
+    if (kind == clang::BuiltinType::UInt128 && written.consume_front("unsigned"))
+      written = written.ltrim();
+    const char* name = isWide ? "__int128" : "double";
+    return !written.starts_with(name) || lacks(type.getBeginLoc(), std::string("`") + name + "`");
   }
 
   bool VisitCallExpr(clang::CallExpr* call) {
@@ -136,6 +142,9 @@ public:
   }
 
   bool VisitFunctionDecl(clang::FunctionDecl* function) {
+    if (function->getDeclName().isIdentifier() && function->getName().starts_with("__vx_") &&
+        isOfSources(function->getLocation(), context_.getSourceManager(), *unit_.files))
+      refuse(function->getLocation(), "names that begin with `__vx_` are the reader's own");
     const clang::FunctionDecl* definition = nullptr;
     if (function->isDependentContext() || !function->hasBody(definition))
       return true;
@@ -161,6 +170,7 @@ public:
       return true;
     if (found.kernel.name.empty())
       found.kernel.name = function->getNameAsString();
+    checkIsLaunchable(function, found.kernel.name);
     if (!function->getReturnType()->isVoidType())
       refuse(function->getLocation(), "a kernel returns nothing, `" + found.kernel.name + "` returns `" +
                                           function->getReturnType().getAsString() + "`");
@@ -175,6 +185,17 @@ public:
   std::vector<FoundKernel> kernels;
 
 private:
+  void checkIsLaunchable(const clang::FunctionDecl* function, const std::string& name) {
+    if (llvm::isa<clang::CXXMethodDecl>(function))
+      refuse(function->getLocation(),
+             "the kernel `" + name + "` is a member of a class: no launch has an object of it");
+    else if (!function->isExternallyVisible())
+      refuse(function->getLocation(),
+             "the kernel `" + name + "` is `static` or in a namespace without a name: no launch sees it");
+    if (function->isVariadic())
+      refuse(function->getLocation(), "the kernel `" + name + "` takes `...`, for which launches have no arguments");
+  }
+
   static bool isKernel(const clang::FunctionDecl* function) {
     return llvm::any_of(function->redecls(), [](const clang::FunctionDecl* each) {
       return llvm::any_of(each->specific_attrs<clang::AnnotateAttr>(),
@@ -250,7 +271,7 @@ private:
 
   uint32_t number(const clang::AnnotateAttr* attribute) {
     clang::Expr::EvalResult result;
-    const clang::Expr* value = attribute->args_size() > 0 ? *attribute->args_begin() : nullptr;
+    const clang::Expr* value = attribute->args_size() == 1 ? *attribute->args_begin() : nullptr;
     if (value && !value->isValueDependent() && value->EvaluateAsInt(result, context_))
       return static_cast<uint32_t>(result.Val.getInt().getZExtValue());
     refuse(attribute->getLocation(), "[[" + metalName(attribute).str() + "]] takes a whole number");
@@ -276,8 +297,16 @@ private:
     if (!variable->hasGlobalStorage() || variable->hasAttr<clang::SectionAttr>())
       return;
     const clang::QualType type = context_.getBaseElementType(variable->getType());
-    if (type->isDependentType() || type.isConstQualified())
+    if (type->isDependentType())
       return;
+    if (type.isConstQualified()) {
+      if (variable->isStaticLocal() && variable->hasInit() && !variable->hasConstantInitialization())
+        refuse(variable->getLocation(), "`" + variable->getNameAsString() +
+                                            "` outlives a call: its value must be known when the kernel is compiled");
+      if (variable->isReferenced() && !variable->getDefinition() && !variable->isThisDeclarationADefinition())
+        refuse(variable->getLocation(), "`" + variable->getNameAsString() + "` is declared but not defined");
+      return;
+    }
     refuse(variable->getLocation(), "`" + variable->getNameAsString() +
                                         "` outlives a call: it must be `constant`, or `threadgroup` in a function");
   }
@@ -311,18 +340,22 @@ private:
       bool isMemory = type->isPointerType() || type->isReferenceType();
       bool isThreadgroup = isMemory && type->getPointeeType().getAddressSpace() == clang::LangAS::sycl_local;
       std::optional<uint32_t> index;
+      unsigned meanings = 0;
       for (auto* attribute : decl->specific_attrs<clang::AnnotateAttr>()) {
         StringRef name = metalName(attribute);
+        meanings += !name.empty() && !name.starts_with("function_constant:");
         if (name == "buffer" || name == "threadgroup") {
           index = number(attribute);
           if (isMemory && (name == "threadgroup") != isThreadgroup)
             refuse(decl->getLocation(), "`" + parameter.name + "` is " + (isThreadgroup ? "" : "no ") +
                                             "threadgroup memory, which [[threadgroup]] numbers");
         } else if (name.consume_front("function_constant:"))
-          parameter.constant = name.trim().str();
+          checkCondition(decl, parameter.constant = name.trim().str());
         else if (!name.empty())
           parameter.input = name.str();
       }
+      if (meanings > 1)
+        refuse(decl->getLocation(), "`" + parameter.name + "` has several attributes that say what it is");
       if (isMemory) {
         parameter.kind = isThreadgroup ? ParameterKind::Threadgroup : ParameterKind::Buffer;
         if (type->getPointeeType().getAddressSpace() == clang::LangAS::Default &&
@@ -345,6 +378,15 @@ private:
       kernel.parameters.push_back(std::move(parameter));
     }
     checkIndices(function, kernel);
+  }
+
+  /// `name`: of the constant that a parameter exists with, perhaps with namespaces.
+  void checkCondition(const clang::ParmVarDecl* parameter, const std::string& name) {
+    const StringRef last = StringRef(name).substr(name.rfind(':') + 1).trim();
+    const clang::VarDecl* constant = constants_.lookup(last);
+    if (!constant || !constant->getType()->isBooleanType())
+      refuse(parameter->getLocation(), "`" + parameter->getNameAsString() + "` exists with `" + name +
+                                           "`, which is no " + (constant ? "bool" : "constant of the program"));
   }
 
   void checkIndices(const clang::FunctionDecl* function, const Kernel& kernel) {
@@ -404,7 +446,8 @@ private:
   Unit& unit_;
   std::unique_ptr<clang::MangleContext> mangler_;
   llvm::DenseSet<const clang::FunctionDecl*> seen_;
-  std::set<std::string> names_;  ///< of kernels
+  std::set<std::string> names_;                                 ///< of kernels
+  llvm::DenseMap<StringRef, const clang::VarDecl*> constants_;  ///< outside functions, by the last part of their names
 };
 
 }  // namespace
