@@ -16,7 +16,16 @@ void RaceDetector::startBlock(uint32_t block, int64_t threads) {
   block_.threads.assign(size_t(threads) + 1, {});
 }
 
-void RaceDetector::barrier() { block_.interval.clear(); }
+void RaceDetector::barrier(bool shared, bool global) {
+  if (shared && global)
+    return block_.interval.clear();
+  llvm::SmallVector<uint64_t> ordered;
+  for (const auto& [address, record] : block_.interval)
+    if (!record.empty() && (record.front().isGlobal ? global : shared))
+      ordered.push_back(address);
+  for (uint64_t address : ordered)
+    block_.interval.erase(address);
+}
 
 void RaceDetector::release(int32_t thread, bool acrossBlocks) {
   block_.threads[size_t(thread + 1)].released = ++time_;
@@ -80,7 +89,7 @@ bool RaceDetector::isOrderedInBlock(const Access& earlier, const Access& later) 
 
 std::optional<Conflict> RaceDetector::access(const void* address, int32_t thread, mlir::Operation* op, bool isWrite,
                                              Atomicity atomicity, bool isGlobal) {
-  Access access{thread, block_.number, ++time_, op, isWrite, atomicity};
+  Access access{thread, block_.number, ++time_, op, isWrite, atomicity, isGlobal};
   auto key = uint64_t(reinterpret_cast<uintptr_t>(address));
   AccessRecord& here = block_.interval[key];
   const Access* earlier = findConflict(here, access, Atomicity::Block,

@@ -31,6 +31,7 @@ struct Access {
   mlir::Operation* op = nullptr;
   bool isWrite = false;
   Atomicity atomicity = Atomicity::None;
+  bool isGlobal = false;  ///< other blocks can see the element
 };
 
 /// The access that the reported one races with.
@@ -63,7 +64,8 @@ public:
 
   void startPhase();
   void startBlock(uint32_t block, int64_t threads);
-  void barrier();
+  /// Of the block: what it orders.
+  void barrier(bool shared, bool global);
   void warpBarrier(int32_t warp) { block_.warpSynced[size_t(warp)] = ++time_; }
   void release(int32_t thread, bool acrossBlocks);
   void acquire(int32_t thread, bool acrossBlocks);

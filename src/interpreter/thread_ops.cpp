@@ -2,6 +2,7 @@
 #include "interpreter/machine.h"
 
 #include "base/number_text.h"
+#include "ir/barrier_memory.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -87,7 +88,8 @@ bool runThreads(Machine& machine, const Node& node) {
 
 bool runBarrier(Machine& machine, const Node& node) {
   if (machine.checkRaces) {
-    machine.races.barrier();
+    const auto ordered = node.op->getAttrOfType<mlir::StringAttr>(ir::kOrderedMemoryAttr);
+    machine.races.barrier(!ordered || ordered.getValue() == "shared", !ordered || ordered.getValue() == "global");
     machine.copies.barrier();
   }
   return !llvm::cast<ir::BarrierOp>(node.op).getGrid() || machine.pause(&Together::meet);

@@ -23,6 +23,7 @@ struct Request {
   bool isWhole = false;                              ///< with `block`: every threadgroup has that many
   std::map<uint32_t, uint64_t> threadgroupBytes;     ///< by [[threadgroup(n)]]
   std::map<uint32_t, double> constants;              ///< by [[function_constant(n)]]
+  bool checksBarriers = false;                       ///< code for the interpreter, which finds threads that miss one
   bool isCheck = false;                              ///< nothing is launched: constants that are not given are 0
 };
 

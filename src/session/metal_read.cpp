@@ -34,7 +34,7 @@ std::string keyOf(const msl::Request& request) {
   hasher.addNumber(request.block.has_value());
   for (const int64_t extent : request.block.value_or(std::array<int64_t, 3>{}))
     hasher.addNumber(static_cast<uint64_t>(extent));
-  hasher.addNumber(request.isCheck).addNumber(request.isWhole);
+  hasher.addNumber(request.isCheck).addNumber(request.isWhole).addNumber(request.checksBarriers);
   hasher.addNumber(request.threadgroupBytes.size());
   for (const auto& [index, bytes] : request.threadgroupBytes)
     hasher.addNumber(index).addNumber(bytes);

@@ -51,6 +51,7 @@ int runMetal(const Settings& settings) {
     return failWith(settings, "E0904", launch.error().message);
   if (!launch->request.block)
     launch->request.block = {std::min<int64_t>(launch->grid[0], 256), 1, 1};
+  launch->request.checksBarriers = settings.check;
   auto response = readOne(settings, launch->request);
   if (!response)
     return 1;

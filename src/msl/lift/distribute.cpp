@@ -12,12 +12,13 @@ using llvm::SmallVector;
 using mlir::Value;
 
 Distributor::Distributor(mlir::func::FuncOp function, const Uniformity& uniformity, llvm::ArrayRef<Value> ids,
-                         std::array<Value, 3> extents, mlir::OpBuilder& builder)
+                         std::array<Value, 3> extents, mlir::OpBuilder& builder, bool checksBarriers)
     : function_(function), uniformity_(uniformity), ids_(ids.begin(), ids.end()), extents_(extents), b_(builder),
-      loc_(function.getLoc()) {}
+      loc_(function.getLoc()), checksBarriers_(checksBarriers) {}
 
 void Distributor::run() {
   start_ = b_.create<arith::ConstantIndexOp>(loc_, 0);
+  beginChecks();
   emitBlock(function_.getBody().front(), nullptr);
 }
 
@@ -221,7 +222,9 @@ void Distributor::emitBlock(mlir::Block& block, Value mask) {
       break;
     if (llvm::isa<ir::BarrierOp>(op)) {
       close();
-      b_.create<ir::BarrierOp>(op.getLoc());
+      loc_ = op.getLoc();
+      checkBarrier(loc_, mask);
+      b_.clone(op);
       continue;
     }
     if (!uniformity_.hasBarrier(&op)) {

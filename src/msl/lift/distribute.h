@@ -18,7 +18,7 @@ class Distributor {
 public:
   /// `ids`: arguments of the function that are x, y, z and the linear id; `extents`: threads of the block in x, y and z, at block level.
   Distributor(mlir::func::FuncOp function, const Uniformity& uniformity, llvm::ArrayRef<mlir::Value> ids,
-              std::array<mlir::Value, 3> extents, mlir::OpBuilder& builder);
+              std::array<mlir::Value, 3> extents, mlir::OpBuilder& builder, bool checksBarriers);
   /// What a uniform argument of the function is at block level.
   void bind(mlir::Value argument, mlir::Value value) { bound_[argument] = value; }
   /// Emits the body at the builder's insertion point.
@@ -51,6 +51,9 @@ private:
   mlir::Value merged(mlir::Value mask, mlir::Value yes, mlir::Value no);
   mlir::Value fullMask();
   mlir::Value any(mlir::Value mask);
+  void beginChecks();
+  bool canBeMissed(mlir::Operation* barrier) const;
+  void checkBarrier(mlir::Location at, mlir::Value mask);
   mlir::Value zeroTensor(mlir::Type elem);
   mlir::Value zero(mlir::OpBuilder& b, mlir::Type type);
   mlir::Type tensorOf(mlir::Type elem) const { return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic}, elem); }
@@ -68,6 +71,8 @@ private:
   mutable llvm::DenseMap<mlir::Value, unsigned> steps_;
   mlir::Value flag_;                  ///< shared word of any()
   mlir::Operation* start_ = nullptr;  ///< where flag_ is made
+  bool checksBarriers_;               ///< a thread that comes to a barrier after it missed one is an error
+  mlir::Value missed_;  ///< the line of the barrier that a thread missed, 0: none; null: nobody can miss one
 };
 
 }  // namespace vortex::msl::lift

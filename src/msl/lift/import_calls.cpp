@@ -1,4 +1,5 @@
 // Intrinsics of LLVM and hooks of the shim.
+#include "ir/barrier_memory.h"
 #include "ir/index_cast.h"
 #include "msl/lift/importer.h"
 
@@ -77,7 +78,7 @@ mlir::Value Importer::intrinsic(llvm::IntrinsicInst& call) {
   if (call.isAssumeLikeIntrinsic())
     return nullptr;
   auto operand = [&](unsigned i) { return value(call.getArgOperand(i)); };
-  mlir::Value a = operand(0);
+  mlir::Value a = call.arg_empty() ? mlir::Value() : operand(0);
   auto choose = [&](arith::CmpIPredicate test, mlir::Value x, mlir::Value y, mlir::Value yes,
                     mlir::Value no) -> mlir::Value {
     return b_.create<arith::SelectOp>(loc_, b_.create<arith::CmpIOp>(loc_, test, x, y), yes, no);
@@ -145,6 +146,8 @@ mlir::Value Importer::intrinsic(llvm::IntrinsicInst& call) {
 }
 
 mlir::Value Importer::mathHook(llvm::CallInst& call, llvm::StringRef name) {
+  if (call.arg_empty())
+    return nullptr;
   mlir::Value a = value(call.getArgOperand(0));
   auto second = [&] { return value(call.getArgOperand(1)); };
   using Make = mlir::Value (*)(mlir::OpBuilder&, mlir::Location, mlir::Value);
@@ -236,9 +239,21 @@ void Importer::fence(llvm::CallInst& call) {
                                                                         : ir::Scope::System);
 }
 
+/// Flags as in Metal's headers; those that only the launch knows stand for all.
+void Importer::barrier(llvm::CallInst& call) {
+  constexpr uint64_t kDevice = 1, kThreadgroup = 2;
+  auto made = b_.create<ir::BarrierOp>(loc_);
+  auto* flags = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(0));
+  const uint64_t ordered = flags ? flags->getZExtValue() & (kDevice | kThreadgroup) : kDevice | kThreadgroup;
+  if (ordered != (kDevice | kThreadgroup))
+    made->setAttr(ir::kOrderedMemoryAttr, b_.getStringAttr(ordered == kDevice        ? "global"
+                                                           : ordered == kThreadgroup ? "shared"
+                                                                                     : "none"));
+}
+
 mlir::Value Importer::hook(llvm::CallInst& call, llvm::StringRef name) {
   if (name == "threadgroup_barrier")
-    return b_.create<ir::BarrierOp>(loc_), nullptr;
+    return barrier(call), nullptr;
   if (name == "simdgroup_barrier")
     return b_.create<ir::WarpBarrierOp>(loc_), nullptr;
   if (name == "fence")

@@ -43,6 +43,7 @@ private:
   mlir::Value warpHook(llvm::CallInst& call, llvm::StringRef name);
   mlir::Value memoryHook(llvm::CallInst& call, llvm::StringRef name);
   void fence(llvm::CallInst& call);
+  void barrier(llvm::CallInst& call);
   mlir::Value input(llvm::StringRef name, unsigned axis);
 
   front::Unit& unit_;

@@ -146,7 +146,7 @@ private:
       if (memory.kind == Memory::Kind::Buffer && !memory.isWritten)
         readOnly.push_back(thread_.getArgument(static_cast<unsigned>(i)));
     Uniformity uniformity(thread_, ids, readOnly);
-    Distributor distributor(thread_, uniformity, ids, widths, b_);
+    Distributor distributor(thread_, uniformity, ids, widths, b_, request_.checksBarriers);
     unsigned nextBuffer = 0;
     for (auto [i, memory] : llvm::enumerate(memories_)) {
       Value argument = thread_.getArgument(static_cast<unsigned>(i));

@@ -92,7 +92,7 @@ __MATRICES_OF(float) __MATRICES_OF(half)
 
 extern "C" {
 #define __TOGETHER __attribute__((convergent, nothrow))
-__TOGETHER void __vx_threadgroup_barrier();
+__TOGETHER void __vx_threadgroup_barrier(int flags);
 __TOGETHER void __vx_simdgroup_barrier();
 __attribute__((nothrow)) void __vx_fence(int order, int scope);
 }
@@ -118,10 +118,10 @@ enum thread_scope {
   thread_scope_device = 2,
   thread_scope_simdgroup = 4
 };
-__VX void threadgroup_barrier(mem_flags) { __vx_threadgroup_barrier(); }
-__VX void threadgroup_barrier(mem_flags, thread_scope) { __vx_threadgroup_barrier(); }
-__VX void threadgroup_barrier(mem_flags, memory_order, thread_scope = thread_scope_threadgroup) {
-  __vx_threadgroup_barrier();
+__VX void threadgroup_barrier(mem_flags flags) { __vx_threadgroup_barrier((int)flags); }
+__VX void threadgroup_barrier(mem_flags flags, thread_scope) { __vx_threadgroup_barrier((int)flags); }
+__VX void threadgroup_barrier(mem_flags flags, memory_order, thread_scope = thread_scope_threadgroup) {
+  __vx_threadgroup_barrier((int)flags);
 }
 __VX void simdgroup_barrier(mem_flags) { __vx_simdgroup_barrier(); }
 __VX void atomic_thread_fence(mem_flags, memory_order order = memory_order_seq_cst,
