@@ -4,6 +4,7 @@
 #include "passes/expand_staging.h"
 #include "target/cpu/codegen/emit_object.h"
 #include "target/cpu/emit/kernel_functions.h"
+#include "target/cpu/keep_values.h"
 #include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles.h"
 #include "target/interface/describe.h"
@@ -43,6 +44,7 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::
   Stopwatch watch;
   mlir::OwningOpRef<mlir::ModuleOp> prepared = scheduled.clone();
   mlir::ModuleOp module = *prepared;
+  keepValues(module);
   passes::expandStaging(module);
   prepareDots(module, target.vector);
   ir::EntryOp entry = *module.getOps<ir::EntryOp>().begin();

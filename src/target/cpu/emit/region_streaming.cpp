@@ -77,33 +77,44 @@ static mlir::Value rootOf(mlir::Value view) {
 /// element, and 0.75 so.
 static constexpr int64_t kPrefetchAhead = 1024;
 
-/// The last of several loops of a block that read the same memory: what they find is in the caches, and nobody asks the memory for anything.
+static bool computesFunctions(mlir::Operation* code) {
+  return code
+      ->walk([](mlir::Operation* op) {
+        return ir::isFloatFunction(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Of several loops of a block that read the same memory the loads of one: what the later ones find is in the caches, and nobody asks the memory for
+/// anything. The last that computes functions and writes no results, where memory is idle for longest; else the last of all.
 static llvm::DenseSet<mlir::Operation*> lastPasses(ir::KernelOp kernel) {
-  struct Reads {
-    ir::LoadOp last;
-    mlir::Operation *first = nullptr, *other = nullptr;  ///< loops that read it, two of them
-  };
-  llvm::MapVector<mlir::Value, Reads> byRoot;
-  const auto loopOf = [&](ir::LoadOp load) -> mlir::Operation* {
-    auto loop = load->getParentOfType<mlir::scf::ForOp>();
-    return loop && mlir::isa<ir::ThreadsOp>(loop->getParentOp()) && loop->getParentOp()->getParentOp() == kernel
-               ? loop
-               : mlir::scf::ForOp();
-  };
+  llvm::MapVector<mlir::Value, llvm::MapVector<mlir::Operation*, ir::LoadOp>> byRoot;  // the last load of each loop
   kernel.walk([&](ir::LoadOp load) {
-    Reads& reads = byRoot[rootOf(load.getView())];
-    reads.last = load;
-    if (mlir::Operation* loop = loopOf(load)) {
-      if (!reads.first)
-        reads.first = loop;
-      else if (reads.first != loop && !reads.other)
-        reads.other = loop;
-    }
+    auto loop = load->getParentOfType<mlir::scf::ForOp>();
+    const bool isPass =
+        loop && mlir::isa<ir::ThreadsOp>(loop->getParentOp()) && loop->getParentOp()->getParentOp() == kernel;
+    byRoot[rootOf(load.getView())][isPass ? loop.getOperation() : nullptr] = load;
   });
+  const auto isIdle = [](mlir::Operation* loop) {
+    const bool writes = loop->walk([](ir::StoreOp store) {
+                              return store.getView().getType().getSpace() == ir::Space::Global
+                                         ? mlir::WalkResult::interrupt()
+                                         : mlir::WalkResult::advance();
+                            })
+                            .wasInterrupted();
+    return !writes && computesFunctions(loop);
+  };
   llvm::DenseSet<mlir::Operation*> last;
-  for (auto& [root, reads] : byRoot)
-    if (reads.other && loopOf(reads.last))
-      last.insert(reads.last);
+  for (auto& [root, byLoop] : byRoot) {
+    llvm::SmallVector<std::pair<mlir::Operation*, ir::LoadOp>> passes;
+    for (auto& [loop, load] : byLoop)
+      if (loop)
+        passes.emplace_back(loop, load);
+    if (passes.size() < 2)
+      continue;
+    const auto idle = llvm::find_if(llvm::reverse(passes), [&](const auto& pass) { return isIdle(pass.first); });
+    last.insert(idle == passes.rend() ? passes.back().second : idle->second);
+  }
   return last;
 }
 
@@ -112,14 +123,10 @@ static bool isStreamOfFunctions(ir::LoadOp op, ir::ThreadsOp region) {
   for (mlir::Operation* parent = op->getParentOp(); parent != region; parent = parent->getParentOp())
     if (mlir::isa<mlir::LoopLikeOpInterface>(parent))
       return false;
-  return region
-      ->walk([](mlir::Operation* other) {
-        return ir::isFloatFunction(other) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
-      })
-      .wasInterrupted();
+  return computesFunctions(region);
 }
 
-/// While the last pass over a row computes, the next block's row comes: blocks run in the order of x. Longer rows leave no room for two in the
+/// While a late pass over a row computes, the next block's row comes: blocks run in the order of x. Longer rows leave no room for two in the
 /// cache; the distance is 0 then, and the access asks for what it has.
 Value* RegionEmitter::distanceToNextBlock(ir::LoadOp op, const Access& access) {
   constexpr int64_t kRowBytes = 64 << 10;
