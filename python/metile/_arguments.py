@@ -14,6 +14,11 @@ from .runtime.buffer import Buffer
 from .runtime.device import Device
 
 
+def _refuse_written(name: str, what: str, is_refused: bool) -> None:
+    if is_refused:
+        raise ValueError(f"'{name}' is written by the kernel, but the {what} is read-only")
+
+
 class HostArray:
     """A NumPy array as an argument: the launch is synchronous, and what could not be used in place is copied back."""
 
@@ -35,14 +40,16 @@ class HostArray:
         return self._array.nbytes
 
     def on(self, device: Device, is_written: bool):
-        self._is_written = self._is_written or is_written
-        if is_written and not self._array.flags.writeable:
-            raise ValueError(f"'{self._name}' is written by the kernel, but the array is read-only")
+        self._note(is_written)
         return self._buffer.on(device, is_written, f"'{self._name}'")
 
-    def host(self) -> np.ndarray:
-        self._is_written = self._array.flags.writeable
+    def host(self, is_written: bool) -> np.ndarray:
+        self._note(is_written)
         return self._buffer._flat
+
+    def _note(self, is_written: bool) -> None:
+        self._is_written = self._is_written or is_written
+        _refuse_written(self._name, "array", is_written and not self._array.flags.writeable)
 
     @property
     def is_in_place(self) -> bool:
@@ -72,12 +79,15 @@ class BufferArgument:
         self.address, self.nbytes = buffer._flat.ctypes.data, buffer.nbytes
 
     def on(self, device: Device, is_written: bool):
-        if is_written and not self._buffer._flat.flags.writeable:
-            raise ValueError(f"'{self._name}' is written by the kernel, but the buffer is read-only")
+        self._check(is_written)
         return self._buffer.on(device, is_written, f"'{self._name}'")
 
-    def host(self) -> np.ndarray:
+    def host(self, is_written: bool) -> np.ndarray:
+        self._check(is_written)
         return self._buffer.host()
+
+    def _check(self, is_written: bool) -> None:
+        _refuse_written(self._name, "buffer", is_written and not self._buffer._flat.flags.writeable)
 
 
 class GpuArray:
@@ -99,12 +109,12 @@ class GpuArray:
     def on(self, device: Device, is_written: bool):
         if device.id != self.gpu:
             raise ValueError(f"'{self._name}' is in the memory of '{self.gpu}', the kernel runs on '{device.id}'")
-        if is_written and self.is_read_only:
-            raise ValueError(f"'{self._name}' is written by the kernel, but the array is read-only")
+        _refuse_written(self._name, "array", is_written and self.is_read_only)
         return self._array
 
-    def host(self) -> np.ndarray:
+    def host(self, is_written: bool = False) -> np.ndarray:
         """For the interpreter: a copy that finish() writes back."""
+        _refuse_written(self._name, "array", is_written and self.is_read_only)
         if self._host is None:
             stream = Device.of(self.gpu).stream
             theirs = _foreign.stream_for(self._array.device, [self.value])

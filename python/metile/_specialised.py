@@ -225,7 +225,7 @@ class Specialised:
                 bits = np.float32(value).view(np.uint32) if slot.header.startswith("float") else value & (1 << 64) - 1
                 arguments.append((0, [], [], int(bits)))
                 continue
-            array = value.host()
+            array = value.host(slot.is_written)
             address, extents = array.ctypes.data, [array.size]
             if slot.rank == 2:
                 offset, stride = self.window(slot, value, numbers)

@@ -169,11 +169,9 @@ class Trace:
         self.lines: list[str] = []
         self.count = 0
         self.params: list = []  # of values.Param
-        self.views: dict = {}
         self.extent = None  # of the lanes, as far as something depends on it
         self.aranges: set[int] = set()  # extents
         self.has_spread = False  # lanes that are rows or columns
-        self.block = None
         self.uses_threads = False
         self.axes: set[int] = set()  # that program_id was asked for
         self.has_tiles = False
@@ -183,7 +181,6 @@ class Trace:
         self.ranges: list = []  # (start, end) of loops: numbers, functions of the launch's numbers, None where only the kernel knows
         self.small_matrices: set[int] = set()  # numbers of rows that matrices have, less than tiles
         self.unclear: list = []  # (rows, error): tiles whose matrices have so many rows if others do
-        self.role_depth = 0
 
     def new_id(self) -> int:
         self.count += 1
