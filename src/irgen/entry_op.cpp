@@ -100,8 +100,25 @@ public:
          {number});
   }
 
+  /// Of the blocks along an axis.
+  void addBlocks(const lang::LaunchLimit& limit, const LaunchShape& shape) {
+    ir::SizeAttr blocks = shape.grid[*limit.blocksAlong], most = entry_.constant(limit.most);
+    ir::SizeAttr fits = ir::sizeUnary(size::Op::Not, ir::sizeBinary(size::Op::Less, most, blocks));
+    if (limit.isExact)
+      fits = ir::sizeBinary(size::Op::Or, ir::sizeBinary(size::Op::Equal, blocks, most),
+                            ir::sizeBinary(size::Op::Equal, blocks, entry_.constant(0)));
+    push(fits,
+         quoted(kernel_.name) + " is proven free of races for " + (limit.isExact || limit.most == 1 ? "" : "at most ") +
+             std::to_string(limit.most) + (limit.most == 1 ? " block along " : " blocks along ") +
+             "xyz"[*limit.blocksAlong] + ", and the launch has {0}: give it a grid of so many, make each block touch " +
+             "elements of its own, or allow it by `@unchecked(races)`",
+         {blocks});
+  }
+
   /// Divided factor by factor, so that no product of a refused launch is large.
   void addLimit(const lang::LaunchLimit& limit, const LaunchShape& shape) {
+    if (limit.blocksAlong)
+      return addBlocks(limit, shape);
     llvm::SmallVector<ir::SizeAttr> factors, shown;
     std::vector<std::string> texts;
     ir::SizeAttr isSize = entry_.constant(1);
@@ -143,6 +160,12 @@ public:
                   quoted(kernel_.name) + " draws numbers from a counter up to " + given + ", of which one beyond " +
                       most + " may come twice: count in u64" + allow,
                   shown);
+    if (limit.dims.empty() && limit.scalars.size() == 1 && !limit.ofThreads &&
+        lang::bitWidth(kernel_.params[limit.scalars[0]]->type->scalar) == 64)
+      return push(fits,
+                  quoted(kernel_.name) + " is proven free of races for numbers up to " + most + ", and " + given +
+                      " is more" + allow,
+                  shown);
     push(fits,
          quoted(kernel_.name) + " counts in integers up to " + most + ", and " + given +
              (shown.size() > 1 ? " come to more" : " is more") + ": compute subscripts in usize" + allow,
@@ -157,6 +180,21 @@ public:
          "a block of {0} threads: more than " + std::to_string(kMost) + " only where " + quoted(kernel_.name) +
              " itself says how many, `@launch(block = …)` with constants",
          {threads});
+  }
+
+  /// What the checks say of barriers, warps and races holds for the blocks that they were told of.
+  void addCheckedBlocks(const LaunchShape& shape) {
+    const auto& checked = kernel_.kernel->checkedBlocks;
+    const auto isLike = [&](const std::array<std::optional<int64_t>, 3>& each) {
+      for (unsigned axis = 0; axis < 3; ++axis)
+        if (each[axis] && shape.blockSize(axis) != each[axis])
+          return false;
+      return true;
+    };
+    if (!checked.empty() && std::ranges::none_of(checked, isLike))
+      push(entry_.constant(0),
+           "a block of {0} × {1} × {2} threads, for which " + quoted(kernel_.name) + " was not checked",
+           {shape.block[0], shape.block[1], shape.block[2]});
   }
 
   mlir::ArrayAttr get() const { return mlir::ArrayAttr::get(entry_.types().context(), constraints_); }
@@ -301,6 +339,8 @@ mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options, co
   for (const lang::LaunchLimit& limit : spec.limits)
     if (shape.grid[0])
       constraints.addLimit(limit, shape);
+  if (shape.grid[0])
+    constraints.addCheckedBlocks(shape);
   const bool isWritten = !options.block && std::ranges::all_of(spec.block, [](const auto* size) {
     return size->kind == lang::ExprKind::Int;
   });

@@ -1,5 +1,6 @@
 // Every kernel of every example gives a valid module. Run from the repository root.
 #include "irgen/test_kernel.h"
+#include "lang/sema/kernel/specialised_dims.h"
 
 #include <filesystem>
 
@@ -26,7 +27,7 @@ TEST(Examples, EveryKernelGivesAValidModule) {
       mlir::ScopedDiagnosticHandler handler(&context,
                                             [&](mlir::Diagnostic& diagnostic) { error += diagnostic.str() + "\n"; });
       Options options;
-      for (lang::DimVarId dim : dimsToSpecialise(*kernel)) {
+      for (lang::DimVarId dim : lang::specialisedDims(*kernel)) {
         options.dims.resize(std::max<size_t>(options.dims.size(), dim + 1));
         options.dims[dim] = 64;
       }

@@ -25,34 +25,6 @@ void loadDialects(mlir::MLIRContext& context) {
   context.loadAllAvailableDialects();
 }
 
-static void collectDims(const lang::Function& kernel, const lang::DimExpr& expr, std::set<lang::DimVarId>& dims) {
-  for (const auto& [monomial, coefficient] : expr.terms())
-    for (const lang::DimAtom& atom : monomial) {
-      if (atom.kind == lang::DimAtom::Kind::Variable && dims.insert(atom.id).second && kernel.dims[atom.id].factor)
-        collectDims(kernel, *kernel.dims[atom.id].factor, dims);
-      for (const lang::DimExpr& operand : atom.operands)
-        collectDims(kernel, operand, dims);
-    }
-}
-
-std::vector<lang::DimVarId> dimsToSpecialise(const lang::Function& kernel) {
-  std::set<lang::DimVarId> dims;
-  for (const auto& variable : kernel.variables) {
-    lang::Type type = variable->type;
-    if (type && type->kind == lang::TypeKind::Array)
-      type = type->elem;
-    bool onChip = type && type->isTensor() && !type->isValue && !variable->isParam &&
-                  (type->space == lang::Space::Shared || type->space == lang::Space::Local);
-    for (size_t i = 0; onChip && i < type->shape.size(); ++i)
-      collectDims(kernel, type->shape[i], dims);
-  }
-  std::vector<lang::DimVarId> result;
-  for (lang::DimVarId dim : dims)
-    if (!kernel.dims[dim].constant)
-      result.push_back(dim);
-  return result;
-}
-
 namespace {
 
 ir::Combine combineOf(ReduceKind kind, lang::Scalar scalar) {

@@ -19,16 +19,13 @@ struct Options {
   bool isGridGiven = false;
   /// `.launch(block = …)`: overrides the kernel's own. Unused axes are 1.
   std::optional<std::array<int64_t, 3>> block;
-  /// Values of dimension variables by DimVarId (missing: decided at launch). The module checks them as launch constraints.
+  /// Values of dimension variables by DimVarId (missing: decided at launch; those of lang::specialisedDims must be given). The module checks them as launch constraints.
   std::vector<std::optional<int64_t>> dims;
   /// Attributes that tell the interpreter what to report: `vx.signedness` on the user's `+ - *` of integers, which must not wrap; `vx.unwritten`
   /// on the value of a tile that was declared without one; `vx.watched` on reads of elements,
   /// which are executed also where nothing uses the value.
   bool forChecks = false;
 };
-
-/// The dimension variables whose values must be given in Options::dims because a shared or local tensor has them in its shape.
-std::vector<lang::DimVarId> dimsToSpecialise(const lang::Function& kernel);
 
 /// Position among the launch's arguments (the leaves of the parameters in order) of what `fieldPath` names in parameter `param`.
 uint32_t launchArgument(const lang::Function& kernel, uint32_t param, const std::vector<uint32_t>& fieldPath);

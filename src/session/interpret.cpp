@@ -77,15 +77,12 @@ ErrorKind kindOf(interpreter::Finding::Kind finding) {
 Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std::span<const HostArgument> arguments,
                                                    const BuildRequest& request, const InterpretOptions& options) const {
   const std::scoped_lock lock(state_->mutex);
-  const Result<const lang::Function*> found = state_->require(kernel);
-  if (!found)
-    return found.error();
-  Result<irgen::Options> fixed = session::toIrgen(**found, request);
-  if (!fixed)
-    return fixed.takeError();
-  fixed->forChecks = options.check;
+  Result<State::Asked> asked = state_->ask(kernel, request);
+  if (!asked)
+    return asked.takeError();
+  asked->options.forChecks = options.check;
   pipeline::Failure failure;
-  auto module = state_->compiler("cpu", request.useCache).module(**found, *fixed, false, failure);
+  auto module = asked->compiler.module(asked->kernel, asked->options, false, failure);
   if (!module)
     return Error{failure.message};
   auto interpreter = interpreter::Interpreter::create(*module);
@@ -115,7 +112,7 @@ Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std:
   }
   std::vector<HostResult> results;
   std::span<interpreter::Argument> made = std::span(values).subspan(arguments.size());
-  for (const lang::Type type : resultTypes(**found))
+  for (const lang::Type type : resultTypes(asked->kernel))
     takeResults(type, made, results);
   return results;
 }

@@ -81,17 +81,29 @@ Result<const lang::Function*> Program::State::require(std::string_view kernel) c
       concat("there is no kernel '", kernel, "'; there are ", names.empty() ? "none" : base::join(names, ", "))};
 }
 
-Program Program::compile(std::string name, std::string text, const CompileOptions& options) {
+std::shared_ptr<Program::State> Program::State::of(const std::string& name, const std::string& text,
+                                                   const CompileOptions& options,
+                                                   const std::optional<lang::OutsideLaunch>& launch) {
   auto state = std::make_shared<State>();
-  const source::FileId root = state->sources.addText(std::move(name), std::move(text));
+  const source::FileId root = state->sources.addText(name, text);
   lang::AnalyzeOptions analysis;
   analysis.importPaths = options.importPaths;
   analysis.fixedDims = options.dims;
   analysis.launchGrids = options.isGridGiven ? lang::LaunchGrids::Always : lang::LaunchGrids::Possible;
   for (const KernelInstance& instance : options.instances)
     analysis.instances.push_back({instance.kernel, instance.arguments});
+  analysis.launch = launch;
+  state->isGridGiven = options.isGridGiven;
   state->program = lang::flow::analyze(root, state->sources, state->sink, analysis);
   state->publish();
+  return state;
+}
+
+Program Program::compile(std::string name, std::string text, const CompileOptions& options) {
+  std::shared_ptr<State> state = State::of(name, text, options, std::nullopt);
+  state->checkedFor = [name = std::move(name), text = std::move(text), options](const lang::OutsideLaunch& launch) {
+    return State::of(name, text, options, launch);
+  };
   return Program(std::move(state));
 }
 
@@ -164,6 +176,15 @@ std::vector<std::pair<std::string, std::string>> Program::files() const {
 }
 
 Result<Program::State::Asked> Program::State::ask(std::string_view kernel, const BuildRequest& request) {
+  // What is wrong with the kernel, or with others, in blocks and grids of the program is none of a launch with its own.
+  if (const lang::Function* candidate = find(kernel); candidate && candidate->kernel && checkedFor)
+    if (const auto block = session::uncheckedBlock(*candidate, request); block || (isGridGiven && sink.hasErrors())) {
+      const lang::OutsideLaunch launch{candidate->uniqueName, block ? block : request.block};
+      std::shared_ptr<State>& other = others[{launch.kernel, launch.block}];
+      if (!other)
+        other = checkedFor(launch);
+      return other->ask(launch.kernel, request);
+    }
   const Result<const lang::Function*> found = require(kernel);
   if (!found)
     return found.error();

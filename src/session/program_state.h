@@ -2,10 +2,13 @@
 #pragma once
 
 #include "diag/diagnostic.h"
+#include "lang/sema/analyze.h"
 #include "lang/sema/program.h"
 #include "pipeline/compiler.h"
 #include "vortex/compiler.h"
 
+#include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,7 +24,15 @@ struct Program::State {
   std::string report;
   std::map<std::pair<std::string, bool>, std::unique_ptr<pipeline::Compiler>>
       compilers;  ///< by target and use of the cache
+  bool isGridGiven = false;
+  /// The same program, checked for nothing but this launch; empty: it has no source.
+  std::function<std::shared_ptr<State>(const lang::OutsideLaunch& launch)> checkedFor;
+  std::map<std::pair<std::string, std::optional<std::array<int64_t, 3>>>, std::shared_ptr<State>>
+      others;  ///< by kernel and block
 
+  /// Of source text.
+  static std::shared_ptr<State> of(const std::string& name, const std::string& text, const CompileOptions& options,
+                                   const std::optional<lang::OutsideLaunch>& launch);
   /// Fills `diagnostics` and `report` from the sink.
   void publish();
   pipeline::Compiler& compiler(const std::string& target, bool useCache);

@@ -56,6 +56,42 @@ TEST(ProgramTest, APreparedLaunchRunsAsOftenAsItIsSubmitted) {
   EXPECT_NE(foreign.submit(launch).error().message.find("another device"), std::string::npos);
 }
 
+TEST(ProgramTest, LaunchesKeepToTheBlocksAndGridsThatTheChecksHoldFor) {
+  const Program program = Program::compile("rows.vx", R"(
+kernel rows(x: &mut Tensor<f32, [N, 8]>) {
+    if thread.global_id.y < N {
+        for c in 0..8 {
+            x[thread.global_id.y, c] += 1.0
+        }
+    }
+}
+)",
+                                           {.dims = {}, .importPaths = {}, .isGridGiven = true, .instances = {}});
+  Runtime runtime;
+  const Device device = runtime.open("cpu").value();
+  const auto built = [&](std::array<int64_t, 3> block) {
+    return program.build("rows", {.target = device.target(), .isGridGiven = true, .block = block});
+  };
+  const Kernel kernel = device.load(built({1, 64, 1}).value()).value();
+  Stream stream = device.createStream().value();
+  std::vector<float> x(100 * 8, 0.0f);
+  const auto launched = [&](std::array<int64_t, 3> grid) {
+    LaunchOptions options;
+    options.grid = grid;
+    const Argument argument = device.wrap(std::span(x), {100, 8}).value();
+    const auto results = stream.launch(kernel, {argument}, options);
+    return results.ok() ? std::string() : results.error().message;
+  };
+  EXPECT_EQ(launched({1, 2, 1}), "");
+  EXPECT_NE(launched({3, 2, 1}).find("proven free of races for 1 block along x, and the launch has 3"),
+            std::string::npos);
+  ASSERT_TRUE(stream.synchronize().ok());
+  EXPECT_EQ(x, std::vector<float>(100 * 8, 1.0f));
+  for (int again = 0; again < 2; ++again)
+    EXPECT_NE(built({2, 64, 1}).error().message.find("error[E0630]: race on `x`"), std::string::npos);
+  EXPECT_TRUE(built({1, 128, 1}).ok());
+}
+
 TEST(ProgramTest, TheInterpreterAgreesWithTheDevice) {
   const Program program = Program::compile("scale.vx", kScale);
   std::vector<float> x = randomNumbers(37);

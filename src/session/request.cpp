@@ -1,6 +1,8 @@
 #include "session/request.h"
 
 #include "base/text.h"
+#include "lang/sema/kernel/default_block.h"
+#include "lang/sema/kernel/specialised_dims.h"
 #include "pipeline/compiler.h"
 
 #include <cstdlib>
@@ -43,10 +45,23 @@ artifact::ScalarType toArtifact(lang::Scalar type) {
 
 std::vector<std::pair<uint32_t, uint32_t>> fixedExtents(const lang::Function& kernel) {
   std::vector<std::pair<uint32_t, uint32_t>> fixed;
-  for (const lang::DimVarId id : irgen::dimsToSpecialise(kernel))
+  for (const lang::DimVarId id : lang::specialisedDims(kernel))
     if (const lang::DimBinding& dim = kernel.dims[id]; dim.param)
       fixed.emplace_back(irgen::launchArgument(kernel, *dim.param, dim.fieldPath), dim.isScalarValue ? 0 : dim.dim);
   return fixed;
+}
+
+std::optional<std::array<int64_t, 3>> uncheckedBlock(const lang::Function& kernel, const BuildRequest& request) {
+  const lang::KernelSpec& spec = *kernel.kernel;
+  const bool isUsual = !request.block && spec.block.empty() && spec.gridKind == lang::GridKind::Explicit && !spec.tile;
+  if ((!request.block && !isUsual) || spec.checkedBlocks.empty())
+    return std::nullopt;
+  const std::array<int64_t, 3> block = request.block.value_or(lang::defaultBlock({}));
+  const auto isLike = [&](const auto& checked) {
+    return std::equal(block.begin(), block.end(), checked.begin(),
+                      [](int64_t threads, std::optional<int64_t> each) { return !each || each == threads; });
+  };
+  return std::ranges::any_of(spec.checkedBlocks, isLike) ? std::nullopt : std::optional(block);
 }
 
 Result<irgen::Options> toIrgen(const lang::Function& kernel, const BuildRequest& request) {
@@ -54,7 +69,7 @@ Result<irgen::Options> toIrgen(const lang::Function& kernel, const BuildRequest&
   options.isGridGiven = request.isGridGiven;
   options.block = request.block;
   options.dims.resize(kernel.dims.size());
-  for (const lang::DimVarId id : irgen::dimsToSpecialise(kernel)) {
+  for (const lang::DimVarId id : lang::specialisedDims(kernel)) {
     const lang::DimBinding& dim = kernel.dims[id];
     if (!dim.param)
       continue;

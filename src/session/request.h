@@ -17,6 +17,9 @@ std::set<std::string> dimensionsOf(const lang::Program& program);
 /// (argument, dimension) of the extents that a kernel is compiled for.
 std::vector<std::pair<uint32_t, uint32_t>> fixedExtents(const lang::Function& kernel);
 
+/// The block that the request comes to, if the kernel's checks have not seen it.
+std::optional<std::array<int64_t, 3>> uncheckedBlock(const lang::Function& kernel, const BuildRequest& request);
+
 /// Error: an extent that the kernel's shared or local tensors need is missing from the request; names the dimension.
 Result<irgen::Options> toIrgen(const lang::Function& kernel, const BuildRequest& request);
 

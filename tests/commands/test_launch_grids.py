@@ -89,3 +89,53 @@ def test_the_cpp_header_takes_the_grid(vortex, source, tmp_path):
     vortex("build", source, "--header", "-o", tmp_path / "out")
     header = (tmp_path / "out/grids.add.h").read_text() if (tmp_path / "out/grids.add.h").exists() else next((tmp_path / "out").glob("*add*")).read_text()
     assert "const std::array<int64_t, 3>& grid, const vortex::LaunchOptions& options = {}" in header
+
+
+OUTSIDE = """
+kernel rows(x: &mut Tensor<u32, [N, 8]>) {{
+    if thread.global_id.y < N {{
+        for j in 0..8 {{
+            x[thread.global_id.y, j] += 1
+        }}
+    }}
+}}
+
+fn main() {{
+    var x: Tensor<u32, [100, 8]> = zeros()
+    for threads in {threads} {{
+        rows.launch(grid = [1, ceil_div(100usize, {size})], block = [1, {size}])(&mut x)
+    }}
+}}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_the_c_function_refuses_blocks_that_the_program_never_launches(vortex, tmp_path):
+    (tmp_path / "k.vx").write_text(OUTSIDE.format(threads="0..1", size="64"))
+    vortex("build", tmp_path / "k.vx", "-o", tmp_path / "out")
+    (tmp_path / "main.c").write_text("""
+#include <stdio.h>
+#include "out/k.rows.h"
+static uint32_t x[100][8];
+int main(void) {
+  if (rows(&x[0][0], 100, 8, 1, 2, 1)) return 1;
+  for (int i = 0; i < 800; ++i)
+    if (x[i / 8][i % 8] != 1) return 2;
+  if (!rows(&x[0][0], 100, 8, 2, 2, 1)) return 3;
+  for (int i = 0; i < 800; ++i)
+    if (x[i / 8][i % 8] != 1) return 4;
+  return 0;
+}
+""")
+    objects = sorted((tmp_path / "out").glob("*.o"))
+    subprocess.run(["cc", "-Wall", "-Werror", "-o", "main", "main.c", *objects, "-lm"], cwd=tmp_path, check=True)
+    subprocess.run(["./main"], cwd=tmp_path, check=True)
+
+
+def test_a_file_is_for_one_block(vortex, tmp_path):
+    text = OUTSIDE.format(threads="0..1", size="64").replace("    for threads", "    rows.launch(grid = [1, 4], block = [1, 32])(&mut x)\n    for threads")
+    (tmp_path / "k.vx").write_text(text)
+    done = vortex("build", tmp_path / "k.vx", "-o", tmp_path / "out", status=1)
+    assert "error[E0805]: the launches of `rows` give more than one block" in done.stderr
+    (tmp_path / "k.vx").write_text("@launch(block = [1, 32])\n" + text.lstrip())
+    vortex("build", tmp_path / "k.vx", "-o", tmp_path / "out")

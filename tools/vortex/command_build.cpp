@@ -3,6 +3,8 @@
 #include "base/text.h"
 #include "host/place_named.h"
 #include "lang/sema/byte_sizes.h"
+#include "lang/sema/kernel/specialised_dims.h"
+#include "session/request.h"
 #include "source/json.h"
 #include "tools/vortex/c_header.h"
 #include "tools/vortex/memory_report.h"
@@ -151,14 +153,26 @@ std::optional<irgen::Options> buildRequest(Session& session, const lang::Functio
     for (const auto& [name, value] : settings.dims)
       if (kernel.dims[i].name == name)
         request.dims[i] = value;
-  for (lang::DimVarId id : irgen::dimsToSpecialise(kernel))
+  for (lang::DimVarId id : lang::specialisedDims(kernel))
     if (!request.dims[id]) {
       failWith(settings, "E0805",
                base::concat("`", kernel.name, "` needs `", kernel.dims[id].name, "` at compile time: add --dim ",
                             kernel.dims[id].name, "=…"));
       return std::nullopt;
     }
-  return request;
+  if (!session::uncheckedBlock(kernel, {}))
+    return request;
+  // The launches of the program give the block: code is made for it.
+  const std::vector<std::array<std::optional<int64_t>, 3>>& blocks = kernel.kernel->checkedBlocks;
+  const auto& [x, y, z] = blocks.front();
+  if (blocks.size() == 1 && x && y && z) {
+    request.block = {*x, *y, *z};
+    return request;
+  }
+  failWith(settings, "E0805",
+           base::concat("the launches of `", kernel.name,
+                        "` give more than one block: write the one to build it for, `@launch(block = …)`"));
+  return std::nullopt;
 }
 
 static std::optional<pipeline::Coverage::Extent> extentOf(const lang::Function& kernel, const std::string& name,

@@ -4,6 +4,7 @@
 #include "artifact/print_text.h"
 #include "base/text.h"
 #include "diag/diagnostic.h"
+#include "lang/sema/kernel/specialised_dims.h"
 #include "pipeline/entry_source.h"
 #include "session/request.h"
 
@@ -29,7 +30,7 @@ irgen::Options launchRequest(const lang::Function& kernel, std::span<const host:
   request.isGridGiven = size.grid.has_value();
   request.block = size.block;
   request.dims.resize(kernel.dims.size());
-  for (lang::DimVarId id : irgen::dimsToSpecialise(kernel)) {
+  for (lang::DimVarId id : lang::specialisedDims(kernel)) {
     const lang::DimBinding& dim = kernel.dims[id];
     if (!dim.param)
       continue;

@@ -30,9 +30,13 @@ namespace {
 
 /// A kernel with what several checks ask for.
 struct CheckedKernel {
-  CheckedKernel(Function& kernel, const Program& program, bool hasOwnGrid)
-      : kernel(kernel), hasOwnGrid(hasOwnGrid), shapes(launchShapes(kernel, program)), graph(lowerKernel(kernel)),
-        structure(graph), uniformity(graph, structure, shapes.writtenBlocks()), shared(planShared(graph)) {}
+  CheckedKernel(Function& kernel, const Program& program, bool hasOwnGrid, const OutsideSizes& outside)
+      : kernel(kernel), hasOwnGrid(hasOwnGrid), shapes(launchShapes(kernel, program, outside)),
+        graph(lowerKernel(kernel)), structure(graph), uniformity(graph, structure, shapes.writtenBlocks()),
+        shared(planShared(graph)) {
+    if (kernel.kernel->gridKind != GridKind::WholeTensor)
+      kernel.kernel->checkedBlocks = shapes.blocks;
+  }
 
   Function& kernel;
   bool hasOwnGrid;  ///< which no launch can replace
@@ -152,12 +156,13 @@ void checkGraph(CheckedKernel& checked, const CheckOptions& checks, diag::Diagno
 using CheckedKernels = std::deque<CheckedKernel>;
 
 CheckedKernel& makeGraph(CheckedKernels& kernels, Program& program, Function& kernel, LaunchGrids grids,
-                         const CheckOptions& checks, diag::DiagnosticSink& sink) {
+                         const OutsideSizes& outside, const CheckOptions& checks, diag::DiagnosticSink& sink) {
   std::optional<Timed> timed(std::in_place, kernel, "graph", checks.times);
   inferGrid(kernel, lowerKernel(kernel), grids, sink);  // the graph of a kernel without a grid
   const Roots roots(kernel);
   const std::set<const Variable*> blockTiles = distributeLocals(program, kernel, roots);
-  CheckedKernel& checked = kernels.emplace_back(kernel, program, kernel.kernel->tile && grids != LaunchGrids::Always);
+  CheckedKernel& checked =
+      kernels.emplace_back(kernel, program, kernel.kernel->tile && grids != LaunchGrids::Always, outside);
   timed.reset();
   timed.emplace(kernel, "bounds, barriers, staging", checks.times);
   prepare(checked, roots, blockTiles, sink);
@@ -171,17 +176,19 @@ void reportGrid(const Function& kernel, const Expr& given, diag::DiagnosticSink&
       .help("launch it without `grid = …`, or say by `block.id` or `thread.global_id` what each of the threads does");
 }
 
-CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const CheckOptions& checks,
-                              diag::DiagnosticSink& sink) {
+CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const std::optional<OutsideLaunch>& launch,
+                              const CheckOptions& checks, diag::DiagnosticSink& sink) {
+  const OutsideSizes outside{launchGrids == LaunchGrids::Always, launch ? launch->block : std::nullopt};
   const std::map<const Function*, const Expr*> withGrid = checkLaunches(program, sink);
   CheckedKernels kernels;
   for (Function* kernel : program.kernels) {
-    if (!kernel->kernel || !kernel->body || !inlineCalls(program, *kernel, sink))
+    if (!kernel->kernel || !kernel->body || (launch && launch->kernel != kernel->uniqueName) ||
+        !inlineCalls(program, *kernel, sink))
       continue;
     const uint32_t errorsBefore = sink.errorCount();
     sink.setNote(kernel->chosenArguments);
     const LaunchGrids grids = withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids;
-    CheckedKernel& checked = makeGraph(kernels, program, *kernel, grids, checks, sink);
+    CheckedKernel& checked = makeGraph(kernels, program, *kernel, grids, outside, checks, sink);
     if (const auto given = withGrid.find(kernel);
         given != withGrid.end() && kernel->kernel->gridKind == GridKind::WholeTensor)
       reportGrid(*kernel, *given->second, sink);
@@ -206,7 +213,7 @@ void checkGraphs(CheckedKernels& kernels, const CheckOptions& checks, diag::Diag
 }  // namespace
 
 void checkKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids launchGrids, const CheckOptions& checks) {
-  CheckedKernels kernels = prepareKernels(program, launchGrids, checks, sink);
+  CheckedKernels kernels = prepareKernels(program, launchGrids, std::nullopt, checks, sink);
   checkGraphs(kernels, checks, sink);
 }
 
@@ -218,7 +225,7 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   if (sink.hasErrors())
     return program;
   checkOwnership(*program, sink);
-  CheckedKernels kernels = prepareKernels(*program, options.launchGrids, checks, sink);
+  CheckedKernels kernels = prepareKernels(*program, options.launchGrids, options.launch, checks, sink);
   if (!sink.hasErrors())
     checkByteSizes(*program, sink);
   if (!sink.hasErrors() && options.sharedBytes != 0)

@@ -5,6 +5,7 @@
 #include "lang/flow/race/launches.h"
 #include "lang/sema/children.h"
 #include "lang/sema/kernel/default_block.h"
+#include "lang/sema/kernel/specialised_dims.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -29,11 +30,15 @@ void collectLaunches(const Expr& expr, const Function& kernel, std::vector<const
 
 bool hasOwnGrid(const Expr* launch) { return launch->launch.grid.empty(); }
 
-void namedAxes(const Expr& expr, uint32_t& rank) {
-  if (expr.kind == ExprKind::Builtin && !expr.ints.empty() &&
-      (expr.builtin == Builtin::BlockId || expr.builtin == Builtin::ThreadGlobalId))
-    rank = std::max(rank, static_cast<uint32_t>(expr.ints.front()) + 1);
-  forEachChild(expr, [&](const Expr& child) { namedAxes(child, rank); });
+void collectAsked(const Expr& expr, LaunchShapes& shapes) {
+  if (expr.kind == ExprKind::Builtin) {
+    const auto axis = expr.ints.empty() ? 0 : static_cast<size_t>(expr.ints.front());
+    if (expr.builtin == Builtin::BlockId || expr.builtin == Builtin::ThreadGlobalId)
+      shapes.asksBlocks[axis] = true;
+    else if (expr.builtin == Builtin::GridDim)
+      shapes.asksGrid[axis] = true;
+  }
+  forEachChild(expr, [&](const Expr& child) { collectAsked(child, shapes); });
 }
 
 /// The threads of a block; nothing where they are not constant.
@@ -100,31 +105,45 @@ static std::optional<int64_t> ownBlocks(const Function& kernel, const LaunchShap
   }
   if (!spec.grid.empty())
     return axis < spec.grid.size() ? constantSize(*spec.grid[axis]) : 1;
-  uint32_t rank = 1;
-  namedAxes(*kernel.body, rank);
-  return axis < rank ? std::nullopt : std::optional<int64_t>(1);
+  return shapes.asksBlocks[axis] ? std::nullopt : std::optional<int64_t>(1);
 }
 
-LaunchShapes launchShapes(const Function& kernel, const Program& program) {
+/// Of the kernel's default block. Where a row of the domain is as long as a tensor in shared or local memory, the code is made for its length, and takes
+/// a block for that.
+static BlockShape usualBlock(const Function& kernel) {
+  const std::vector<DimExpr>& domain = kernel.kernel->domain;
+  const std::array<int64_t, 3> usual = defaultBlock(domain);
+  BlockShape shape = {usual[0], usual[1], usual[2]};
+  if (domain.size() > 1 && !domain[0].asConstant() && !specialisedDims(kernel).empty())
+    shape[0] = shape[1] = std::nullopt;
+  return shape;
+}
+
+LaunchShapes launchShapes(const Function& kernel, const Program& program, const OutsideSizes& outside) {
   const KernelSpec& spec = *kernel.kernel;
   LaunchShapes shapes;
   std::vector<const Expr*> launches;
   for (const auto& function : program.functions)
     if (!function->isKernel && function->body)
       collectLaunches(*function->body, kernel, launches);
+  collectAsked(*kernel.body, shapes);
   for (const Expr* launch : launches) {
     const BlockShape shape = shapeOf(launch->launch.block);
     if (!launch->launch.block.empty() &&
         std::find(shapes.blocks.begin(), shapes.blocks.end(), shape) == shapes.blocks.end())
       shapes.blocks.push_back(shape);
   }
-  shapes.usesOwnGrid = std::all_of(launches.begin(), launches.end(), hasOwnGrid);
-  if (!spec.block.empty()) {
+  const bool isOwnForAll = std::all_of(launches.begin(), launches.end(), hasOwnGrid);
+  shapes.usesOwnGrid = isOwnForAll && !outside.haveGrid;
+  shapes.isGridGiven = !shapes.usesOwnGrid || (spec.gridKind == GridKind::Explicit && spec.grid.empty());
+  if (outside.block) {
+    const auto& [x, y, z] = *outside.block;
+    shapes.blocks = {{x, y, z}};
+  } else if (!spec.block.empty()) {
     shapes.blocks.insert(shapes.blocks.begin(), shapeOf(spec.block));
   } else if (shapes.blocks.empty() || spec.gridKind == GridKind::Domain) {
     shapes.hasUsualBlock = true;
-    const std::array<int64_t, 3> usual = defaultBlock(spec.domain);
-    shapes.blocks.insert(shapes.blocks.begin(), {usual[0], usual[1], usual[2]});
+    shapes.blocks.insert(shapes.blocks.begin(), usualBlock(kernel));
   }
   // Others than the program may launch a kernel that has a grid without one.
   const bool isLaunchedByItself = launches.empty() || spec.gridKind == GridKind::Domain || !spec.grid.empty() ||

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,12 @@ struct WantedInstance {
   std::vector<std::string> arguments;
 };
 
+/// How callers outside the program launch a kernel.
+struct OutsideLaunch {
+  std::string kernel;                             ///< its unique name
+  std::optional<std::array<int64_t, 3>> block{};  ///< threads along x, y and z, if they give them
+};
+
 struct AnalyzeOptions {
   /// Directories searched for imports after the importing file's own (the standard library's place).
   std::vector<std::string> importPaths;
@@ -39,6 +47,8 @@ struct AnalyzeOptions {
   /// Kernels to instantiate without a caller (`vortex build`): every non-generic kernel always is.
   uint32_t maxInstanceDepth = 64;
   LaunchGrids launchGrids = LaunchGrids::OfProgram;
+  /// Only this kernel is checked: for this block alone, if one is given.
+  std::optional<OutsideLaunch> launch{};
   /// Beside those that the program uses. What cannot be made is an error at the kernel's name.
   std::vector<WantedInstance> instances;
   /// What lang/flow asks of generic functions as they are written, while they are there: what it reports is wrong with all of their instances.

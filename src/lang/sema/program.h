@@ -3,6 +3,7 @@
 // `match`, patterns, methods, named and default arguments, `where` and generics are gone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -94,8 +95,10 @@ struct TileSpec {
 /// What a proof about races counts on: the product of these sizes is at most so much, each counted as 1 at least. The launch is refused else.
 struct LaunchLimit {
   std::vector<DimVarId> dims;
-  std::vector<uint32_t> scalars;  ///< parameters
-  bool ofThreads = false;         ///< all of the launch
+  std::vector<uint32_t> scalars;        ///< parameters
+  std::optional<uint32_t> blocksAlong;  ///< of the blocks along this axis, and of nothing else
+  bool isExact = false;                 ///< of blocks: fewer are refused, too, unless there are none
+  bool ofThreads = false;               ///< all of the launch
   /// More would draw a number twice: threads, or the bound that loops draw up to. Else they would not fit the integers they are counted in.
   bool ofTickets = false;
   int64_t most = 0;
@@ -118,6 +121,8 @@ struct KernelSpec {
   bool allowsTf32 = false;   ///< f32 products may round their operands to tf32
   bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false, uncheckedCoalescing = false;
   std::vector<LaunchLimit> limits;
+  /// Threads along x, y and z of the blocks that the checks hold for; nothing where they hold for any number. Launches with others are refused.
+  std::vector<std::array<std::optional<int64_t>, 3>> checkedBlocks;
   source::SourceRange verifyBanks;  ///< `@verify_no_bank_conflicts` on the kernel; invalid without it
 };
 

@@ -284,8 +284,8 @@ static bool holdsIn(Pair& pair, const std::vector<Supposition>& suppositions, Kn
 }
 
 /// With all suppositions, then without those that it does not take.
-static Decision decideForLaunches(Pair& pair, Knowledge& knowledge, DecisionBudget& budget) {
-  std::vector<Supposition> supposed = suppositionsOf(pair);
+static Decision decideForLaunches(Pair& pair, bool areSmall, Knowledge& knowledge, DecisionBudget& budget) {
+  std::vector<Supposition> supposed = suppositionsOf(pair, areSmall);
   if (supposed.empty() || !holdsIn(pair, supposed, knowledge, budget))
     return {};
   for (size_t i = supposed.size(); i-- > 0 && supposed.size() > 1;) {
@@ -338,7 +338,10 @@ Decision decide(Pair& pair, Tickets& tickets, Knowledge& knowledge, const BlockS
     return {Decider::Tickets, drawn->firstTicket.counter};
   if (differInEveryCase(pair, shape, budget.tableEntries))
     return {Decider::Enumeration};
-  return pair.mayBeSame() ? Decision() : decideForLaunches(pair, knowledge, budget);
+  if (pair.mayBeSame())
+    return {};
+  Decision decision = decideForLaunches(pair, false, knowledge, budget);
+  return decision.decider == Decider::None ? decideForLaunches(pair, true, knowledge, budget) : decision;
 }
 
 }  // namespace vortex::lang::flow

@@ -8,6 +8,7 @@
 #include "lang/sema/children.h"
 #include "lang/sema/integers.h"
 #include "lang/sema/kernel/default_block.h"
+#include "lang/sema/kernel/specialised_dims.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -47,9 +48,9 @@ bool satisfies(const Function& kernel, const Dims& dims) {
 
 /// Blocks along an axis that only the launch knows: more than one only if the kernel tells them apart.
 int64_t blocksGivenAtLaunch(const Expr& expr, size_t axis) {
-  int64_t most = expr.kind == ExprKind::Builtin && !expr.ints.empty() &&
+  int64_t most = expr.kind == ExprKind::Builtin &&
                          (expr.builtin == Builtin::BlockId || expr.builtin == Builtin::ThreadGlobalId) &&
-                         expr.ints.front() == static_cast<int64_t>(axis)
+                         (expr.ints.empty() ? 0 : expr.ints.front()) == static_cast<int64_t>(axis)
                      ? 2
                      : 1;
   forEachChild(expr, [&](const Expr& child) { most = std::max(most, blocksGivenAtLaunch(child, axis)); });
@@ -59,9 +60,13 @@ int64_t blocksGivenAtLaunch(const Expr& expr, size_t axis) {
 /// Grid and block of the launch; false where one is unknown, too large or zero.
 bool place(const Function& kernel, const BlockShape& shape, const BlockShape& grid, SampleLaunch& launch) {
   const KernelSpec& spec = *kernel.kernel;
+  std::vector<std::optional<DimExpr>> known(launch.dims.size());  // what code is made for
+  for (const DimVarId dim : specialisedDims(kernel))
+    if (dim < known.size() && launch.dims[dim])
+      known[dim] = DimExpr::constant(*launch.dims[dim]);
   std::vector<DimExpr> fixed;
   for (const DimExpr& extent : spec.domain)
-    fixed.push_back(extent);
+    fixed.push_back(extent.substitute(known));
   const std::array<int64_t, 3> usual =
       spec.gridKind == GridKind::Domain ? defaultBlock(fixed) : std::array<int64_t, 3>{1, 1, 1};
   for (size_t axis = 0; axis < 3; ++axis) {

@@ -38,6 +38,17 @@ public:
   }
 
   RaceReport run() {
+    ask();
+    addGridLimits();
+    walkUndecided();
+    for (const auto& [steps, verdict] : report_.pairs)
+      ++report_.counts[verdict.decider];
+    return std::move(report_);
+  }
+
+private:
+  /// Of all pairs.
+  void ask() {
     const bool hasWarpBarriers = hasStep([](const Step& step) { return step.kind == StepKind::WarpBarrier; });
     intervals_ = intervals(BarrierKind::OfBlocks);
     if (hasStep(isGridBarrier)) {  // the grid first: what is open there needs more than a barrier of the block
@@ -50,13 +61,36 @@ public:
       askIntervals(intervals(BarrierKind::OfBlocksAndWarps), Scope::SameWarp);
     askIntervals(intervals_, hasWarpBarriers ? Scope::OtherWarps : Scope::Block);
     askCopies();
-    walkUndecided();
-    for (const auto& [steps, verdict] : report_.pairs)
-      ++report_.counts[verdict.decider];
-    return std::move(report_);
   }
 
-private:
+  size_t openPairs() const {
+    return static_cast<size_t>(std::count_if(report_.pairs.begin(), report_.pairs.end(),
+                                             [](const auto& each) { return each.second.decider == Decider::None; }));
+  }
+
+  /// Numbers of blocks that a launch may change, and without which less is proven.
+  void addGridLimits() {
+    LaunchShapes others = shapes_;
+    for (uint32_t axis = 0; axis < 3; ++axis) {
+      if (!shapes_.isGridGiven || !shapes_.grid[axis])
+        continue;
+      others.grid[axis] = std::nullopt;
+      const bool isAsked = shapes_.asksBlocks[axis] || shapes_.asksGrid[axis];
+      if (isAsked) {
+        RaceFinder finder(graph_, structure_, others);
+        finder.ask();
+        if (!finder.report_.isCut && finder.openPairs() <= openPairs())
+          continue;
+      }
+      others.grid[axis] = shapes_.grid[axis];
+      LaunchLimit limit;
+      limit.blocksAlong = axis;
+      limit.isExact = shapes_.asksGrid[axis];
+      limit.most = *shapes_.grid[axis];
+      report_.gridLimits.push_back({std::move(limit), !isAsked});
+    }
+  }
+
   /// What all blocks that the kernel is launched with have in common.
   BlockShape common() const {
     BlockShape shape = shapes_.blocks.front();
@@ -250,6 +284,7 @@ private:
         if (verdict.decider == Decider::None)
           continue;
         verdict.isOpenAcrossBlocks = found.isOpenAcrossBlocks;
+        verdict.areBlocksApart |= found.areBlocksApart;
         if (found.decider == Decider::Tickets)
           verdict.counter = found.counter;
         verdict.limits |= found.limits;
@@ -282,6 +317,7 @@ private:
     if (verdict.decider == Decider::None)
       verdict.cause = causeOf(pair);
     verdict.isOpenAcrossBlocks = acrossBlocks && verdict.decider == Decider::None;
+    verdict.areBlocksApart = acrossBlocks && verdict.decider > Decider::Field;
     return verdict;
   }
 

@@ -22,6 +22,7 @@ struct RaceVerdict {
   LocalId counter = kNoLocal;       ///< Tickets
   uint32_t limits = 0;              ///< Launch: bits, by number
   bool isOpenAcrossBlocks = false;  ///< None, Witness: blocks are not proven apart
+  bool areBlocksApart = false;      ///< proven of different blocks
 };
 
 struct RaceReport {
@@ -32,6 +33,12 @@ struct RaceReport {
   std::map<LocalId, int64_t>
       mostThreads;  ///< by counter: what is proven by its tickets holds for launches of so many threads
   std::vector<LaunchLimit> limits;
+  /// Numbers of blocks that launches may change, and without which less would be proven.
+  struct GridLimit {
+    LaunchLimit limit;
+    bool isAcrossBlocks = false;  ///< only of pairs of different blocks
+  };
+  std::vector<GridLimit> gridLimits;
 };
 
 /// Of a kernel that is not a whole-tensor kernel. `graph` gains values.

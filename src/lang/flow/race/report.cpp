@@ -149,22 +149,33 @@ std::set<const Expr*> quietParts(const Graph& graph) {
 std::vector<LaunchLimit> launchLimits(const Graph& graph, const RaceReport& report) {
   std::optional<int64_t> tickets;
   uint32_t limits = 0;
+  bool isProven = false, areBlocksApart = false;
   const std::set<const Expr*> quiet = quietParts(graph);
   for (const auto& [steps, verdict] : report.pairs) {
     if (quiet.contains(graph[steps.first].origin) || quiet.contains(graph[steps.second].origin))
       continue;
-    if (verdict.decider != Decider::None)
+    if (verdict.decider != Decider::None) {
       limits |= verdict.limits;
+      isProven = true;
+      areBlocksApart |= verdict.areBlocksApart;
+    }
     const auto most = report.mostThreads.find(verdict.counter);
     if (verdict.decider != Decider::None && most != report.mostThreads.end())
       tickets = std::min(tickets.value_or(most->second), most->second);
   }
   std::vector<LaunchLimit> out;
-  if (tickets)
-    out.push_back({.dims = {}, .scalars = {}, .ofThreads = true, .ofTickets = true, .most = *tickets});
+  if (tickets) {
+    LaunchLimit limit;
+    limit.ofThreads = limit.ofTickets = true;
+    limit.most = *tickets;
+    out.push_back(std::move(limit));
+  }
   for (size_t i = 0; i < report.limits.size(); ++i)
     if (limits >> i & 1)
       out.push_back(report.limits[i]);
+  for (const auto& [limit, isAcrossBlocks] : report.gridLimits)
+    if (isAcrossBlocks ? areBlocksApart : isProven)
+      out.push_back(limit);
   return out;
 }
 

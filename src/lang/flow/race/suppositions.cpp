@@ -8,6 +8,8 @@ namespace vortex::lang::flow {
 namespace {
 
 constexpr size_t kMostSuppositions = 10;
+/// Of numbers of 64 bits that are supposed to be small: quotients of them times blocks and threads are far from the end.
+constexpr __int128 kMostOfSmall = __int128(1) << 31;
 /// Of products of 64 bits: far from their end, and more than any memory has.
 constexpr __int128 kMostOfWide = __int128(1) << 62;
 
@@ -28,7 +30,8 @@ __int128 mostOf(Pair& pair) {
 
 class Finder {
 public:
-  explicit Finder(Pair& pair) : pair_(pair), graph_(pair.view().graph), nodes_(pair.nodes()), most_(mostOf(pair)) {}
+  Finder(Pair& pair, bool areSmall)
+      : pair_(pair), graph_(pair.view().graph), nodes_(pair.nodes()), most_(mostOf(pair)), areSmall_(areSmall) {}
 
   std::vector<Supposition> run() {
     for (const Pair::Coordinate& coordinate : pair_.coordinates())
@@ -55,8 +58,8 @@ public:
           addProduct(product.factors);
     }
     for (size_t i = 0; i < scalars.size(); ++i) {
-      if ((nodes_.type(scalars[i]) == kUsize || most_ < kMostElements) && goesRound())
-        addProduct({scalars[i]}, mostOfOne());
+      if (areSmall_ || ((nodes_.type(scalars[i]) == kUsize || most_ < kMostElements) && goesRound()))
+        addProduct({scalars[i]}, areSmall_ && most_ >= kMostElements ? kMostOfSmall : mostOfOne());
       for (ValueId extent : extents)
         addProduct({extent, scalars[i]});
       for (size_t j = i; j < scalars.size(); ++j)
@@ -77,8 +80,10 @@ private:
     });
   }
 
-  /// Of narrow integers two must have room in a sum.
-  __int128 mostOfOne() const { return most_ < kMostElements && goesRound() ? most_ / 2 : most_; }
+  /// Of narrow integers two must have room in a sum, or four where they are to be small.
+  __int128 mostOfOne() const {
+    return most_ >= kMostElements ? most_ : areSmall_ ? most_ / 4 : goesRound() ? most_ / 2 : most_;
+  }
 
   bool isOfMemory(ValueId leaf) const {
     const auto origin = pair_.leaves().find(indexOf(leaf));
@@ -94,11 +99,12 @@ private:
   void addThreads() {
     Supposition made;
     made.limit.ofThreads = true;
-    made.limit.most = static_cast<int64_t>(most_);
+    const __int128 most = areSmall_ ? most_ / 4 : most_;
+    made.limit.most = static_cast<int64_t>(most);
     for (uint32_t axis = 0; axis < kAxes; ++axis) {
       const ValueId threads = nodes_.op(Op::Mul, kUsize, nodes_.position(PositionKind::GridDim, axis),
                                         nodes_.position(PositionKind::BlockDim, axis));
-      made.conditions.push_back({nodes_.op(Op::Le, kBool, threads, nodes_.constant(kUsize, most_)), true});
+      made.conditions.push_back({nodes_.op(Op::Le, kBool, threads, nodes_.constant(kUsize, most)), true});
     }
     add(std::move(made));
   }
@@ -132,6 +138,7 @@ private:
   const Graph& graph_;
   NodeTable& nodes_;
   __int128 most_;
+  bool areSmall_;
   std::vector<ValueId> leaves_;
   std::vector<Supposition> found_;
 };
@@ -153,6 +160,6 @@ std::optional<LaunchLimit> limitOf(const Graph& graph, std::span<const ValueId> 
   return limit;
 }
 
-std::vector<Supposition> suppositionsOf(Pair& pair) { return Finder(pair).run(); }
+std::vector<Supposition> suppositionsOf(Pair& pair, bool areSmall) { return Finder(pair, areSmall).run(); }
 
 }  // namespace vortex::lang::flow

@@ -15,7 +15,7 @@ struct Supposition {
 /// The product of these extents and parameters is at most this; nothing where launches do not know one of them.
 std::optional<LaunchLimit> limitOf(const Graph& graph, std::span<const ValueId> factors, __int128 most);
 
-/// None where subscripts depend on memory: no size says anything of that.
-std::vector<Supposition> suppositionsOf(Pair& pair);
+/// None where subscripts depend on memory: no size says anything of that. `areSmall`: each number is supposed to leave room for a few others.
+std::vector<Supposition> suppositionsOf(Pair& pair, bool areSmall);
 
 }  // namespace vortex::lang::flow
