@@ -87,6 +87,14 @@ TEST_P(MetalMisuse, MissingAndShortBuffersAreNamedByTheirIndex) {
   EXPECT_SAYS(afterEncoding([](auto* encoder) { encoder->setBufferOffset(0, 9); }), "there is no buffer at index 9");
   EXPECT_SAYS(afterEncoding([&](auto* encoder) { encoder->setBuffer(shared({1, 2}).get(), 8, 0); }),
               "setBuffer: the offset 8 for index 0 is not in the buffer's 8 bytes");
+  const auto wide = pipeline("kernel void k(device float* y [[buffer(1)]], constant uint3& n [[buffer(2)]], uint i "
+                             "[[thread_position_in_grid]]) { y[i] = n.x + n.z; }",
+                             "k");
+  EXPECT_SAYS(afterEncoding([&](auto* encoder) {
+                encoder->setComputePipelineState(wide.get());
+                encoder->setBytes("12345678", 8, 2);
+              }),
+              "[[buffer(2)]] of `k` has 8 bytes; the kernel takes 12 at least");
 }
 
 TEST_P(MetalMisuse, IndicesAndInlineBytesHaveLimits) {
@@ -141,6 +149,16 @@ TEST_P(MetalMisuse, ThreadgroupMemoryIsSetInPiecesOf16AndFitsTheDevice) {
   EXPECT_SAYS(afterEncoding([&](auto* encoder) {
                 encoder->setComputePipelineState(made.get());
                 encoder->setThreadgroupMemoryLength(32784, 3);
+              }),
+              "the kernel needs 32784 bytes of threadgroup memory; the device has 32768");
+  const auto both =
+      pipeline("kernel void k(device float* y [[buffer(1)]], threadgroup float* given [[threadgroup(0)]], uint i "
+               "[[thread_index_in_threadgroup]]) { threadgroup float own[4096]; own[i] = given[i] = i; "
+               "metal::threadgroup_barrier(metal::mem_flags::mem_threadgroup); y[i] = own[31 - i] + given[31 - i]; }",
+               "k");
+  EXPECT_SAYS(afterEncoding([&](auto* encoder) {
+                encoder->setComputePipelineState(both.get());
+                encoder->setThreadgroupMemoryLength(16400, 0);
               }),
               "the kernel needs 32784 bytes of threadgroup memory; the device has 32768");
 }
