@@ -306,7 +306,8 @@ void Lowering::lowerOp(mlir::Operation* op) {
   if (mlir::isa<arith::ConstantOp>(op))
     return;  // made at their uses
   mlir::StringRef dialect = op->getName().getDialectNamespace();
-  if (dialect == "arith" || dialect == "math" || ir::isElementwise(op) || mlir::isa<mlir::func::CallOp>(op)) {
+  if (dialect == "arith" || dialect == "math" || dialect == "vector" || ir::isElementwise(op) ||
+      mlir::isa<mlir::func::CallOp>(op)) {
     for (Value operand : op->getOperands())
       if (!values_.contains(operand))
         values_.map(operand, scalar(operand));
