@@ -13,7 +13,7 @@ kernel stream(x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [L]>, sums: &mut Tensor<
         let i = s + t
         var value: f32 = 0.25
         if (i as i64) < limit {
-            value = x.get(row + i + OFFSET, 0.5)
+            READ
         }
         total += value
         if (i as i64 + shift) < limit {
@@ -25,7 +25,7 @@ kernel stream(x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [L]>, sums: &mut Tensor<
 """
 
 
-def expected(x, length, rows, threads, pitch, start, end, step, offset, limit, shift, by):
+def expected(x, length, rows, threads, pitch, start, end, step, offset, limit, shift, by, outside):
     y, sums = np.full(length, 7.0), np.zeros((rows, threads))
     for row in range(rows):
         for s in range(start, end, step):
@@ -34,7 +34,7 @@ def expected(x, length, rows, threads, pitch, start, end, step, offset, limit, s
                 value = 0.25
                 if i < limit:
                     place = row * pitch + i + offset
-                    value = float(x[place]) if place < len(x) else 0.5
+                    value = float(x[place]) if place < len(x) else outside
                 sums[row, t] += value
                 place = row * pitch + i
                 if i + shift < limit and place < length:
@@ -51,30 +51,32 @@ def test_conditions_hold_anywhere(vortex, device, tmp_path, seed):
     pitch, start, extra = (int(random.choice(each)) for each in ([0, 1, 100, n], [0, 0, 5, n + 9], [0, 3, 40]))
     offset, limit, shift = int(random.choice([0, 0, 1, 30])), int(random.choice([n, n, n // 2, 0, -5, 2 * n])), int(random.choice([0, -3, 4]))
     by = float(random.choice([1, 3, 0.1, -2]))
-    length = rows * max(pitch, 1) + n + extra + 3 * threads
+    length = int(random.choice([3, n, rows * max(pitch, 1) + n + extra + 3 * threads]))
     disjoint = step >= threads and pitch == 0 and rows == 1  # else blocks would store into each other's places
-    put = "if row + i < L { y[row + i] = value / by }" if disjoint else "if value / by > 1.0e30 { total += 1.0 }"
+    is_tested = bool(random.integers(2))  # else reads outside give 0, and stores there are dropped
+    put = ("if row + i < L { y[row + i] = value / by }" if is_tested else "y[row + i] = value / by") if disjoint else "if value / by > 1.0e30 { total += 1.0 }"
     text = SOURCE
     for name, value in {"ROWS": rows, "THREADS": threads, "PITCH": pitch, "START": start, "EXTRA": extra, "STEP": step, "OFFSET": offset}.items():
         text = text.replace(name, str(value))
-    text = text.replace("            put\n", "            " + put + "\n").replace("x.get(row + i + " + str(offset) + ", 0.5)", "PLACE")
-    text = text.replace("            value = PLACE\n", f"            value = 0.5\n            if row + i + {offset} < N {{ value = x[row + i + {offset}] }}\n")
+    place = f"row + i + {offset}"
+    read = f"value = 0.5\n            if {place} < N {{ value = x[{place}] }}" if is_tested else f"value = x[{place}]"
+    text = text.replace("            put\n", "            " + put + "\n").replace("READ", read)
     text += f"""
 fn main() {{
-    let x: Tensor<f32, [N]> = load_npy("{tmp_path}/x.npy")
-    var y: Tensor<f32, [{length}]> = Tensor.full([{length}], 7.0)
+    let all: Tensor<f32, [A]> = load_npy("{tmp_path}/x.npy")
+    var y: Tensor<f32, [{length + 4096}]> = Tensor.full([{length + 4096}], 7.0)
     var sums: Tensor<f32, [{rows * threads}]> = zeros()
-    stream(&x, &mut y, &mut sums, {limit}, {shift}, {by})
+    stream(&all[0..{n}], &mut y[0..{length}], &mut sums, {limit}, {shift}, {by})
     save_npy("{tmp_path}/y.npy", y.to_host())
     save_npy("{tmp_path}/sums.npy", sums.to_host())
 }}
 """
     x = random.integers(-50, 50, n).astype("f4")
-    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "x.npy", np.pad(x, (0, 4096), constant_values=99))  # what nobody may read
     path = tmp_path / "stream.vx"
     path.write_text(text)
     vortex("run", path, "--device", device, "--allow", "races")
-    y, sums = expected(x, length, rows, threads, pitch, start, n + extra, step, offset, limit, shift, float(np.float32(by)))
+    y, sums = expected(x, length, rows, threads, pitch, start, n + extra, step, offset, limit, shift, float(np.float32(by)), 0.5 if is_tested else 0)
     np.testing.assert_array_equal(np.load(tmp_path / "sums.npy").reshape(rows, threads), sums, err_msg=text)
     if disjoint:
-        np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), y.astype("f4"), err_msg=text)
+        np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.pad(y.astype("f4"), (0, 4096), constant_values=7), err_msg=text)
