@@ -1,10 +1,13 @@
 """What is easily almost right: digits of literals, ends of ranges, orders of roles and scattered elements, keys that must tell two things apart."""
+import copy
 import operator
+import pickle
 
 import numpy as np
 import pytest
 
 import metile
+import vortex
 
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.truediv, operator.pow, operator.and_, operator.or_,
              operator.xor, operator.lshift, operator.rshift]
@@ -263,3 +266,24 @@ def test_direct_launches_follow_the_length_of_rows_and_what_matrices_begin_with(
         out = np.full((2, 4), np.nan, np.float32)
         k[(1,)](x, out, first, width)
         np.testing.assert_array_equal(out, x[first : first + 2 * width].reshape(2, width)[:, :4])
+
+
+@pytest.mark.parametrize("make", [lambda x: metile.Buffer(data=x), lambda x: vortex.asarray(x)], ids=["buffer", "array"])
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["copy", "deepcopy", "pickle"])
+def test_copies_and_pickles_of_arrays_have_memory_of_their_own(make, again, random):
+    x = random.standard_normal((3, 5), dtype=np.float32)
+    first = make(x.copy())
+    second = again(first)
+    assert type(second) is type(first)
+    first.numpy()[...] = 7
+    np.testing.assert_array_equal(second.numpy(), x)
+
+
+def test_a_kernel_that_is_a_method_is_told_how_to_be_one():
+    class Layer:
+        @metile.kernel
+        def forward(self, X, BLOCK: metile.constexpr):
+            metile.store(X + metile.arange(0, BLOCK), 1.0)
+
+    with pytest.raises(TypeError, match="misses 'X'; kernels in classes are a @staticmethod without `self`"):
+        Layer().forward[(1,)](np.zeros(4, np.float32), BLOCK=4)

@@ -179,7 +179,13 @@ def _repr(self: Array) -> str:
     return f"<vortex.Array {self.dtype}{list(self.shape)} on '{self.device.name}'>"
 
 
+def _reduce(self: Array) -> tuple:
+    """Pickled and copied by its elements, for the device of that name."""
+    return asarray, (self.numpy().copy(), self.device.name)
+
+
 Array.numpy = _numpy
+Array.__reduce__ = _reduce
 Array.__array__ = _array
 Array.__dlpack__ = _dlpack
 Array.__dlpack_device__ = lambda self: self._export().__dlpack_device__()

@@ -1,6 +1,7 @@
 #include "python/arrays.h"
 
 #include "python/dlpack_exchange.h"
+#include "python/exceptions.h"
 #include "python/torch_tensors.h"
 
 #include <nanobind/stl/string.h>
@@ -81,17 +82,7 @@ std::shared_ptr<nb::object> keep(nb::handle object) {
 }
 
 void raise(const Error& error, const std::optional<Fault>& fault) {
-  if (error.kind == ErrorKind::OutOfMemory) {
-    PyErr_SetString(PyExc_MemoryError, error.message.c_str());
-    throw nb::python_error();
-  }
-  const nb::module_ errors = nb::module_::import_("vortex._errors");
-  nb::object raised = errors.attr("RuntimeFailure")(error.message);
-  if (fault && error.kind == ErrorKind::Fault)
-    raised.attr("fault") =
-        errors.attr("Fault")(fault->kernel, fault->id, fault->message, fault->file, fault->line, fault->column);
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
-  throw nb::python_error();
+  raiseAs("RuntimeFailure", error, error.kind == ErrorKind::Fault ? fault : std::nullopt);
 }
 
 std::optional<DType> elementTypeOf(const Py_buffer& view) {

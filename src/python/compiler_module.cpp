@@ -1,5 +1,6 @@
 // The extension `_vortex_compiler`: programs. Importing it loads LLVM.
 #include "python/entry_capsule.h"
+#include "python/exceptions.h"
 #include "python/threads.h"
 #include "vortex/compiler.h"
 
@@ -18,17 +19,7 @@ template <typename T>
 T valueOf(Result<T> result, const char* kind = "BuildFailure", const std::optional<Fault>& fault = std::nullopt) {
   if (result)
     return *std::move(result);
-  if (result.error().kind == ErrorKind::OutOfMemory) {
-    PyErr_SetString(PyExc_MemoryError, result.error().message.c_str());
-    throw nb::python_error();
-  }
-  const nb::module_ errors = nb::module_::import_("vortex._errors");
-  nb::object raised = errors.attr(kind)(result.error().message);
-  if (fault)
-    raised.attr("fault") =
-        errors.attr("Fault")(fault->kernel, fault->id, fault->message, fault->file, fault->line, fault->column);
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
-  throw nb::python_error();
+  raiseAs(kind, result.error(), fault);
 }
 
 nb::dict describe(const SourceLabel& label) {

@@ -146,7 +146,8 @@ class Kernel:
                 given[name] = parameter.default
         missing = [name for name in names if name not in given]
         if missing:
-            raise TypeError(f"kernel '{self.name}' misses {', '.join(repr(name) for name in missing)}")
+            method = "; kernels in classes are a @staticmethod without `self`" if names[0] == "self" else ""
+            raise TypeError(f"kernel '{self.name}' misses {', '.join(repr(name) for name in missing)}{method}")
         constants = {name: _frozen(unwrap(given[name])) for name in self.constexprs}
         return {name: unwrap(given[name]) for name in self.runtime}, constants
 

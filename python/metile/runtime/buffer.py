@@ -174,6 +174,10 @@ class Buffer:
                 copies.tell(self._name, self.nbytes, way)
         return result
 
+    def __reduce__(self):
+        """Pickled and copied by its elements: the other buffer has memory of its own."""
+        return Buffer.from_numpy, (self.numpy().copy(),)
+
     def __repr__(self):
         return f"Buffer(shape={self.shape}, dtype={self.dtype})"
 
