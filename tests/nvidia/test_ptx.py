@@ -86,6 +86,18 @@ kernel sums(x: &Tensor<bf16, [N]>, y: &mut Tensor<f32, [M]>) {
     assert len(re.findall(r"ld\.global\S*16", entries[""])) == 8
 
 
+def test_bools_are_loaded_in_words_as_other_elements_are_and_compared_there(vortex, tmp_path):
+    text = """kernel masked(x: &Tensor<f32, [M, N]>, mask: &Tensor<bool, [M, N]>) -> Tensor<f32, [M, N]> {
+    return softmax(select(mask, x, -inf), dim = -1)
+}
+"""
+    code = ptx(vortex, tmp_path, text)
+    assert "bfe.u32" not in code
+    always, guarded = (len(re.findall(rf"{guard}ld\.global\.nc\.v4", code)) for guard in (r"\t", r"@%p\d+ "))
+    assert always > 0 and guarded > 0
+    assert len(re.findall(r"\tld\.global\.nc\.[bu]32", code)) == always  # no branches around the words of the mask
+
+
 def test_rows_to_bytes_are_converted_and_packed_by_pairs(vortex, tmp_path):
     code = ptx(vortex, tmp_path, "kernel bytes(x: &Tensor<f32, [N]>) -> Tensor<i8, [N]> {\n    return round(x * 3.0) as i8\n}\n")
     assert "cvt.pack.sat.s8.s32.b32" in code

@@ -67,6 +67,7 @@ private:
   void emitLoad(vxt::LoadOp op);
   void emitStore(vxt::StoreOp op);
   Value* load(vxt::LoadOp op, Value* pointer);
+  Value* loadedFrom(llvm::ArrayRef<Value*> words, mlir::Type type);
   void store(vxt::StoreOp op, Value* pointer);
   Value* hintedLoad(vxt::LoadOp op, Value* pointer, unsigned space);
   bool hintedStore(vxt::StoreOp op, Value* pointer);

@@ -103,7 +103,24 @@ Value* Emitter::hintedLoad(vxt::LoadOp op, Value* pointer, unsigned space) {
   Values all;
   for (unsigned i = 0; i < count; ++i)
     all.push_back(count == 1 ? raw : ir_.CreateExtractValue(raw, i));
-  return fromMemory(ir_, loaded, fromWords(all, memoryType(ir_.getContext(), loaded, lanesOf(loaded))));
+  return loadedFrom(all, loaded);
+}
+
+static bool isVectorOfBools(mlir::Type type) {
+  return mlir::isa<mlir::VectorType>(type) && mlir::getElementTypeOrSelf(type).isInteger(1);
+}
+
+/// Bools are compared where they are in their words: one instruction each, where taking the byte out first is another.
+Value* Emitter::loadedFrom(llvm::ArrayRef<Value*> words, mlir::Type type) {
+  const unsigned lanes = lanesOf(type);
+  if (!isVectorOfBools(type) || lanes % 4 != 0)
+    return fromMemory(ir_, type, fromWords(words, memoryType(ir_.getContext(), type, lanes)));
+  Value* all = llvm::PoisonValue::get(this->type(type));
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    Value* byte = ir_.CreateAnd(words[lane / 4], ir_.getInt32(0xFFU << (lane % 4 * 8)));
+    all = ir_.CreateInsertElement(all, ir_.CreateICmpNE(byte, ir_.getInt32(0)), uint64_t(lane));
+  }
+  return all;
 }
 
 /// LLVM would store the words of a vector of bytes one by one.
@@ -142,12 +159,15 @@ Value* Emitter::load(vxt::LoadOp op, Value* pointer) {
   unsigned space = addressSpace(op.getBase().getType().getSpace());
   if (Value* hinted = hintedLoad(op, pointer, space))
     return hinted;
-  llvm::LoadInst* access = ir_.CreateAlignedLoad(memoryType(ir_.getContext(), loaded, lanesOf(loaded)), pointer,
-                                                 alignmentOf(loaded, op.getAlignment()));
+  const llvm::Align alignment = alignmentOf(loaded, op.getAlignment());
+  const bool isInWords = isVectorOfBools(loaded) && lanesOf(loaded) % 4 == 0 && alignment.value() >= 4;
+  llvm::Type* inMemory = isInWords ? llvm::FixedVectorType::get(ir_.getInt32Ty(), lanesOf(loaded) / 4)
+                                   : memoryType(ir_.getContext(), loaded, lanesOf(loaded));
+  llvm::LoadInst* access = ir_.CreateAlignedLoad(inMemory, pointer, alignment);
   if (op.getCache() == vxt::Cache::ReadOnly || op.getCache() == vxt::Cache::ReadOnlyStreaming)
     access->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(ir_.getContext(), {}));
   markAlias(access, op.getBase());
-  return fromMemory(ir_, loaded, access);
+  return isInWords ? loadedFrom(words(access), loaded) : fromMemory(ir_, loaded, access);
 }
 
 void Emitter::store(vxt::StoreOp op, Value* pointer) {

@@ -10,14 +10,10 @@ namespace vortex::target::nvidia {
 
 namespace arith = mlir::arith;
 
-static bool isVectorOfBools(mlir::Type type) {
-  return mlir::isa<mlir::VectorType>(type) && mlir::getElementTypeOrSelf(type).isInteger(1);
-}
-
 /// One instruction covers the access: 1 to 8 bytes, or 16 of a vector, sufficiently aligned.
 bool Emitter::hasPredicatedForm(mlir::Type type, mlir::Value base, int64_t alignment) {
   ir::Space space = mlir::cast<vxt::PtrType>(base.getType()).getSpace();
-  if (space == ir::Space::Local || isVectorOfBools(type))
+  if (space == ir::Space::Local)
     return false;
   int64_t bytes = vxt::valueBytes(type);
   if (!mlir::isa<mlir::VectorType>(type))
@@ -82,7 +78,7 @@ Value* Emitter::predicatedLoad(mlir::Type type, mlir::Value base, Value* pointer
   Values all;
   for (unsigned i = 0; i < r.count; ++i)
     all.push_back(r.count == 1 ? raw : ir_.CreateExtractValue(raw, i));
-  return fromMemory(ir_, type, fromWords(all, memory));
+  return loadedFrom(all, type);
 }
 
 void Emitter::predicatedStore(mlir::Type type, mlir::Value base, Value* pointer, Value* stored, Value* mask,
@@ -164,8 +160,13 @@ bool Emitter::emitPredicated(mlir::scf::IfOp op) {
   Values whenTrue = side(op.thenBlock(), condition), whenFalse;
   if (op.elseBlock())
     whenFalse = side(op.elseBlock(), ir_.CreateNot(condition));
-  for (auto [i, result] : llvm::enumerate(op.getResults()))
-    set(result, ir_.CreateSelect(condition, whenTrue[i], whenFalse[i]));
+  for (auto [i, result] : llvm::enumerate(op.getResults())) {
+    auto load = op.thenBlock()->getTerminator()->getOperand(i).getDefiningOp<vxt::LoadOp>();
+    auto* constant = llvm::dyn_cast<llvm::Constant>(whenFalse[i]);
+    // What is not loaded is zero.
+    const bool isChosen = load && load->getBlock() == op.thenBlock() && constant && constant->isNullValue();
+    set(result, isChosen ? whenTrue[i] : ir_.CreateSelect(condition, whenTrue[i], whenFalse[i]));
+  }
   return true;
 }
 
