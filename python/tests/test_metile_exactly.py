@@ -287,3 +287,34 @@ def test_a_kernel_that_is_a_method_is_told_how_to_be_one():
 
     with pytest.raises(TypeError, match="misses 'X'; kernels in classes are a @staticmethod without `self`"):
         Layer().forward[(1,)](np.zeros(4, np.float32), BLOCK=4)
+
+
+def test_winners_belong_to_a_kernel_and_not_to_its_name():
+    @metile.kernel
+    def one(X, N, BLOCK: metile.constexpr):
+        metile.store(X + metile.arange(0, BLOCK), 1.0)
+
+    def made(kernel):
+        kernel.name = "alike"
+        return metile.autotune([metile.Config(BLOCK=4)], key=["N"], verbose=False)(kernel)
+
+    @metile.kernel
+    def two(X, N, BLOCK: metile.constexpr):
+        metile.store(X + metile.arange(0, BLOCK), 2.0 * N)
+
+    keys = [made(kernel)._key((1,), (np.zeros(8, np.float32), 8), {}) for kernel in (one, two)]
+    assert keys[0] != keys[1] and keys[0] == made(one)._key((1,), (np.ones(8, np.float32), 8), {})
+
+
+def test_pointers_of_tiles_move_by_whole_rows(where):
+    @metile.kernel
+    def k(X, Out, step, width):
+        tile = metile.tile_load(X + metile.program_id(0) * step, 0, 0, width, (2, 4))
+        metile.tile_store(Out, metile.program_id(0) * 2, 0, 4, tile, (2, 4))
+
+    x, out = np.arange(64, dtype=np.float32), np.full((4, 4), np.nan, np.float32)
+    k[(2,)](x, out, 16, 8)
+    np.testing.assert_array_equal(out, x.reshape(8, 8)[:4, :4])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="moves in steps of 12 elements, which are no whole rows of 8"):
+            k[(2,)](x, out, 12, 8)
