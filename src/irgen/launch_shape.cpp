@@ -7,11 +7,11 @@ namespace vortex::irgen {
 using lang::GridKind;
 
 /// The block's default shape, with the specialised dimensions known.
-static std::array<int64_t, 3> usualBlock(const TypeMap& types, const std::vector<lang::DimExpr>& domain) {
+static std::array<int64_t, 3> usualBlock(const TypeMap& types, const lang::KernelSpec& kernel) {
   std::vector<lang::DimExpr> fixed;
-  for (const lang::DimExpr& extent : domain)
+  for (const lang::DimExpr& extent : kernel.domain)
     fixed.push_back(types.fix(extent));
-  return lang::defaultBlock(fixed);
+  return lang::defaultBlock(kernel, fixed);
 }
 
 namespace {
@@ -25,9 +25,7 @@ public:
     LaunchShape shape;
     if (spec_.gridKind == GridKind::WholeTensor && !options_.isGridGiven)
       return shape;
-    std::array<int64_t, 3> fallback = usualBlock(entry_.types(), spec_.domain);
-    if (spec_.tile && spec_.returnsElements)
-      fallback = {spec_.tile->elements(), 1, 1};
+    const std::array<int64_t, 3> fallback = usualBlock(entry_.types(), spec_);
     const bool isExplicit = spec_.gridKind == GridKind::Explicit;
     const bool isGiven = options_.isGridGiven || (isExplicit && spec_.grid.empty());
     for (unsigned axis = 0; axis < 3; ++axis) {

@@ -112,7 +112,7 @@ static std::optional<int64_t> ownBlocks(const Function& kernel, const LaunchShap
 /// a block for that.
 static BlockShape usualBlock(const Function& kernel) {
   const std::vector<DimExpr>& domain = kernel.kernel->domain;
-  const std::array<int64_t, 3> usual = defaultBlock(domain);
+  const std::array<int64_t, 3> usual = defaultBlock(*kernel.kernel, domain);
   BlockShape shape = {usual[0], usual[1], usual[2]};
   if (domain.size() > 1 && !domain[0].asConstant() && !specialisedDims(kernel).empty())
     shape[0] = shape[1] = std::nullopt;

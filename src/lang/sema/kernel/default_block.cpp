@@ -22,4 +22,10 @@ std::array<int64_t, 3> defaultBlock(const std::vector<DimExpr>& domain) {
   return block;
 }
 
+std::array<int64_t, 3> defaultBlock(const KernelSpec& kernel, const std::vector<DimExpr>& domain) {
+  if (kernel.tile && kernel.returnsElements)
+    return {kernel.tile->elements(), 1, 1};
+  return defaultBlock(domain);
+}
+
 }  // namespace vortex::lang
