@@ -185,7 +185,7 @@ private:
       return true;
     if (spec.gridKind == lang::GridKind::Explicit && (spec.grid.empty() || spec.block.empty()))
       return false;
-    const auto implied = lang::defaultBlock(spec.domain);
+    const auto implied = lang::defaultBlock(spec, spec.domain);
     for (size_t axis = 0; axis < 3; ++axis) {
       if (axis < spec.block.size()) {
         const auto size = sizeOf(*spec.block[axis]);

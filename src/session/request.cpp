@@ -56,7 +56,7 @@ std::optional<std::array<int64_t, 3>> uncheckedBlock(const lang::Function& kerne
   const bool isUsual = !request.block && spec.block.empty() && spec.gridKind == lang::GridKind::Explicit && !spec.tile;
   if ((!request.block && !isUsual) || spec.checkedBlocks.empty())
     return std::nullopt;
-  const std::array<int64_t, 3> block = request.block.value_or(lang::defaultBlock({}));
+  const std::array<int64_t, 3> block = request.block.value_or(lang::defaultBlock(spec, {}));
   const auto isLike = [&](const auto& checked) {
     return std::equal(block.begin(), block.end(), checked.begin(),
                       [](int64_t threads, std::optional<int64_t> each) { return !each || each == threads; });

@@ -41,7 +41,7 @@ private:
 
   bool mayHaveSurplus(uint32_t axis) const {
     const auto extent = spec_.domain[axis].asConstant();
-    std::optional<int64_t> block = defaultBlock(spec_.domain)[axis];
+    std::optional<int64_t> block = defaultBlock(spec_, spec_.domain)[axis];
     if (!spec_.block.empty())
       block = axis < spec_.block.size() ? evaluateSize(*spec_.block[axis], {}) : 1;
     return block != 1 && !(extent && block && *block > 0 && *extent % *block == 0);

@@ -68,7 +68,7 @@ bool place(const Function& kernel, const BlockShape& shape, const BlockShape& gr
   for (const DimExpr& extent : spec.domain)
     fixed.push_back(extent.substitute(known));
   const std::array<int64_t, 3> usual =
-      spec.gridKind == GridKind::Domain ? defaultBlock(fixed) : std::array<int64_t, 3>{1, 1, 1};
+      spec.gridKind == GridKind::Domain ? defaultBlock(spec, fixed) : std::array<int64_t, 3>{1, 1, 1};
   for (size_t axis = 0; axis < 3; ++axis) {
     std::optional<int64_t> size = usual[axis];
     if (!spec.block.empty())

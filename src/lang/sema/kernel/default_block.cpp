@@ -5,7 +5,9 @@
 
 namespace vortex::lang {
 
-std::array<int64_t, 3> defaultBlock(const std::vector<DimExpr>& domain) {
+std::array<int64_t, 3> defaultBlock(const KernelSpec& kernel, const std::vector<DimExpr>& domain) {
+  if (kernel.tile && kernel.returnsElements)
+    return {kernel.tile->elements(), 1, 1};
   std::array<int64_t, 3> block = {256, 1, 1};
   if (domain.size() == 2)
     block = {32, 8, 1};
@@ -20,12 +22,6 @@ std::array<int64_t, 3> defaultBlock(const std::vector<DimExpr>& domain) {
     block[0] = shorter;
   }
   return block;
-}
-
-std::array<int64_t, 3> defaultBlock(const KernelSpec& kernel, const std::vector<DimExpr>& domain) {
-  if (kernel.tile && kernel.returnsElements)
-    return {kernel.tile->elements(), 1, 1};
-  return defaultBlock(domain);
 }
 
 }  // namespace vortex::lang
