@@ -77,7 +77,7 @@ class PlainIterations {
 public:
   explicit PlainIterations(scf::ForOp loop) : loop_(loop), b_(loop), loc_(loop.getLoc()) {
     for (mlir::Operation& op : loop.getBody()->without_terminator()) {
-      if (auto comparison = mlir::dyn_cast<arith::CmpIOp>(op))
+      if (auto comparison = mlir::dyn_cast<arith::CmpIOp>(op); comparison && !comparison->use_empty())
         addComparison(comparison);
       else if (auto load = mlir::dyn_cast<ir::LoadOp>(op); load && load.getGuarded())
         addAccess(load, load.getView(), load.getIndices());
@@ -91,8 +91,11 @@ public:
   bool isInside(mlir::Operation& op) const { return accesses_.contains(&op); }
   /// The counter is below it in such iterations; at most 2^63 - 1 less 2^62.
   Value end(Value end) {
-    for (Value limit : limits_)
-      end = b_.create<arith::MinSIOp>(loc_, end, limit);
+    // No minima: those would be taken for indices that are held inside an extent (interior.h).
+    for (Value limit : limits_) {
+      Value isLess = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt, limit, end);
+      end = b_.create<arith::SelectOp>(loc_, isLess, limit, end);
+    }
     return holds_ ? Value(b_.create<arith::SelectOp>(loc_, holds_, end, loop_.getLowerBound())) : end;
   }
 
