@@ -85,6 +85,23 @@ const char* const kGathered = R"(
       %more = arith.addi %k, %where : index
       scf.yield %next, %more : f32, index)";
 
+/// Also a place that stays, outside for small tensors.
+const char* const kBeside = R"(
+      %c290 = arith.constant 290 : index
+      %v = vx.load %x[%at] guarded : <?xf32, global> -> f32
+      %w = vx.load %x[%c290] guarded : <?xf32, global> -> f32
+      %both = arith.mulf %v, %w : f32
+      %next = arith.addf %s, %both : f32
+      scf.yield %next, %k : f32, index)";
+
+/// Places before the tensor, of some threads.
+const char* const kBefore = R"(
+      %back = arith.constant -30 : index
+      %before = arith.addi %at, %back : index
+      %v = vx.load %x[%before] guarded : <?xf32, global> -> f32
+      %next = arith.addf %s, %v : f32
+      scf.yield %next, %k : f32, index)";
+
 /// The place of a load is what earlier iterations loaded.
 const char* const kChased = R"(
       %j = vx.load %y[%k] guarded : <?xi32, global> -> i32
@@ -169,6 +186,8 @@ void check(const std::string& text, size_t loops) {
 TEST(Loops, LoadSeveralIterationsAhead) { check(kernel(kSum), 3); }
 TEST(Loops, StoreInTheOrderOfIterations) { check(kernel(kRunning), 3); }
 TEST(Loops, GatherSeveralIterationsAhead) { check(kernel(kGathered), 3); }
+TEST(Loops, ReadPlacesThatStay) { check(kernel(kBeside), 3); }
+TEST(Loops, ReadBeforeTheTensor) { check(kernel(kBefore), 3); }
 TEST(Loops, FollowWhatTheyLoad) { check(kernel(kChased), 2); }
 TEST(Loops, ThatReadWhatTheyWroteStay) { check(kernel(kInPlace), 1); }
 TEST(Loops, WithLoopsInsideStay) { check(kernel(kNested), 2); }
