@@ -337,8 +337,8 @@ REFUSED = [
     ("f64", "kernel k(x: &Tensor<f64, [N]>) -> Tensor<f64, [N]> { return §x * 2.0 }", "f64"),
     ("wide atomics", "@launch(grid = 1, block = 32)\nkernel k(t: &mut Tensor<u64, [1]>) { if thread.local_id == 0 { §atomic_add(&mut t[0], 1) } }", "atomics on 64-bit elements"),
     ("ordered atomics", "@launch(grid = 1, block = 32)\nkernel k(t: &mut Tensor<u32, [1]>) { if thread.local_id == 0 { §atomic_add(&mut t[0], 1, order = .release) } }", "before version 3.2"),
-    ("large tiles", "@tile(m = 128, n = 128)\nkernel k(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {\n    var acc: Tensor<f32, [128, 128]> = §Tensor.zeros()\n"
-     "    for k in range(0, K, 32) {\n        acc += a[block_m..block_m + 128, k..k + 32] @ b[k..k + 32, block_n..block_n + 128]\n    }\n    return acc\n}", "blocks have 32768 bytes of shared memory"),
+    ("large tiles", "@tile(m = 128, n = 128)\nkernel §k(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {\n    var acc: Tensor<f32, [128, 128]> = Tensor.zeros()\n"
+     "    for k in range(0, K, 32) {\n        acc += a[block_m..block_m + 128, k..k + 32] @ b[k..k + 32, block_n..block_n + 128]\n    }\n    return acc\n}", "bytes of shared memory per block, apple_m1 has 32768"),
     ("many tensors", "kernel §k(" + ", ".join(f"x{i}: &Tensor<f32, [N]>" for i in range(30)) + ", out: &mut Tensor<f32, [N]>) {\n    let i = thread.global_id\n"
      "    if i < N { out[i] = " + " + ".join(f"x{i}[i]" for i in range(30)) + " }\n}", "more than 29 tensors"),
     ("many slots", "kernel §k(" + ", ".join(f"x{i}: i32" for i in range(520)) + ", out: &mut Tensor<i32, [N]>) {\n    let i = thread.global_id\n"
