@@ -17,8 +17,6 @@ namespace {
 using namespace mlir;
 using SizeOp = size::Op;
 
-/// Of what finishes a pair of sums, which is unrolled.
-constexpr unsigned kMostOperations = 62;
 /// Extents along which bulk copies' coordinates, signed 32-bit numbers, cannot wrap wherever a window lies.
 constexpr int64_t kMostExtent = int64_t{1} << 30;
 /// Blocks along the second axis of the grid that neighbours take before the next along the first.
@@ -61,11 +59,8 @@ private:
     }
     if (!dot_ || stores_.empty() || cast<RankedTensorType>(dot_.getType()).getRank() != 2)
       return false;
-    Value acc = dot_.getAcc();
-    if (auto broadcast = acc.getDefiningOp<ir::BroadcastOp>())
-      acc = broadcast.getValue();
     Type sums = getElementTypeOrSelf(dot_.getType());
-    return (sums.isF32() && matchPattern(acc, m_AnyZeroFloat())) || (sums.isInteger(32) && matchPattern(acc, m_Zero()));
+    return (sums.isF32() || sums.isInteger(32)) && beginsAtZero(dot_);
   }
 
   bool findTile() {
@@ -109,12 +104,10 @@ private:
     const auto depth = static_cast<unsigned>(isA ? source->columns : source->rows);
     const bool isNarrowFloat = element.isFloat8E4M3FN() || element.isFloat8E5M2();
     const bool isInner = depth + 1 == static_cast<unsigned>(load.getType().getRank());
-    const bool isMultiplied = element.isF16() || element.isBF16() ||
-                              (isInner && ((isNarrowFloat && tile_->partCycles > 0) || element.isSignlessInteger(8) ||
-                                           (element.isF32() && dot_->hasAttr("vx.tf32"))));
+    const bool fits = isMultiplied(element, dot_) && (isInner || element.getIntOrFloatBitWidth() == 16) &&
+                      (!isNarrowFloat || tile_->partCycles > 0);
     loads_.push_back(load);
-    if (!isMultiplied || !requireReachable(load.getView()) || !isZero(load.getOffsets()[depth]) ||
-        !requireDepth(load, depth))
+    if (!fits || !requireReachable(load.getView()) || !isZero(load.getOffsets()[depth]) || !requireDepth(load, depth))
       return std::nullopt;
     return std::pair(element, source->isUnsigned);
   }
@@ -149,12 +142,10 @@ private:
 
   bool addStores() {
     for (ir::TileStoreOp store : stores_) {
-      Type element = getElementTypeOrSelf(store.getValue().getType());
-      const bool isStorable =
-          element.isIntOrFloat() && llvm::is_contained({8u, 16u, 32u}, element.getIntOrFloatBitWidth());
       auto shape = cast<RankedTensorType>(store.getValue().getType()).getShape();
-      if (!isStorable || shape != cast<RankedTensorType>(dot_.getType()).getShape() ||
-          !requireReachable(store.getView()) || !isFinishing(store.getValue()))
+      if (!isStorable(getElementTypeOrSelf(store.getValue().getType())) ||
+          shape != cast<RankedTensorType>(dot_.getType()).getShape() || !requireReachable(store.getView()) ||
+          !isFinishing(store.getValue()))
         return false;
     }
     return true;
@@ -169,7 +160,7 @@ private:
       return isa<BlockArgument>(load.getView()) && !isStored(load.getView()) && load.getSizes().empty();
     const bool isPlain = op && op->getNumRegions() == 0 &&
                          (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::IotaOp, arith::ConstantOp>(op));
-    return isPlain && ++operations_ <= kMostOperations &&
+    return isPlain && ++operations_ <= kMostFinishing &&
            llvm::all_of(op->getOperands(), [&](Value operand) { return isFinishing(operand); });
   }
 

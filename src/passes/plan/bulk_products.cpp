@@ -8,9 +8,6 @@ namespace vortex::passes {
 using namespace mlir;
 using SizeOp = size::Op;
 
-/// Of what finishes a pair of sums. It is unrolled 64 times; the code should not grow beyond a few thousand operations.
-static constexpr unsigned kMostOperations = 62;
-
 static bool startsAtZero(OperandRange offsets) {
   return llvm::all_of(offsets, [](Value offset) { return getConstantIntValue(offset) == 0; });
 }
@@ -37,10 +34,21 @@ bool BulkProducts::requireWhole(unsigned argument, ArrayRef<Axis> axes) {
   return true;
 }
 
-/// As operands of the matrix unit, by what lies in memory. `isTf32`: of a product that may round its operands so.
-static bool isMultiplied(Type type, bool isTf32) {
+bool isMultiplied(Type type, ir::DotOp dot) {
+  const bool isTf32 = dot->hasAttr("vx.tf32");  // f32 operands may be rounded
   return type.isF16() || type.isBF16() || type.isFloat8E4M3FN() || type.isFloat8E5M2() || type.isSignlessInteger(8) ||
          (type.isF32() && isTf32);
+}
+
+bool beginsAtZero(ir::DotOp dot) {
+  Value acc = dot.getAcc();
+  if (auto broadcast = acc.getDefiningOp<ir::BroadcastOp>())
+    acc = broadcast.getValue();
+  return matchPattern(acc, m_AnyZeroFloat()) || matchPattern(acc, m_Zero());
+}
+
+bool isStorable(Type element) {
+  return element.isIntOrFloat() && llvm::is_contained({8u, 16u, 32u}, element.getIntOrFloatBitWidth());
 }
 
 /// Whether an integer or a narrow float is given another width here.
@@ -92,7 +100,7 @@ std::optional<BulkProducts::Elements> BulkProducts::addOperand(bool isA) {
   const int64_t depth = isA ? columns : rows, across = isA ? rows : columns;
   const bool isInner = depth == rank - 1 || across == rank - 1;
   const bool isTurned = depth != rank - 1 && element.getIntOrFloatBitWidth() != 16;
-  if (!isInner || !isMultiplied(element, dot_->hasAttr("vx.tf32")))
+  if (!isInner || !isMultiplied(element, dot_))
     return std::nullopt;
   const auto addArgument = [&](unsigned argument) {
     return requireReachable(argument) && requireWhole(argument, axes_.of(operand)) ? std::optional(elements)
@@ -175,13 +183,12 @@ bool BulkProducts::addTile(Value tile) {
   }
   bool isPlain = op && op->getNumRegions() == 0 &&
                  (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::IotaOp, arith::ConstantOp>(op));
-  return isPlain && ++operations_ <= kMostOperations &&
+  return isPlain && ++operations_ <= kMostFinishing &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return addTile(operand); });
 }
 
 bool BulkProducts::addResult(Type element, unsigned argument, Value value) {
-  bool isStorable = element.isIntOrFloat() && llvm::is_contained({8u, 16u, 32u}, element.getIntOrFloatBitWidth());
-  return isStorable && axes_.of(value) == axes_.of(dot_.getResult()) && requireReachable(argument) &&
+  return isStorable(element) && axes_.of(value) == axes_.of(dot_.getResult()) && requireReachable(argument) &&
          requireWhole(argument, axes_.of(value));
 }
 
@@ -198,10 +205,7 @@ ir::SizeAttr BulkProducts::needs(const Cluster& cluster, ir::DotOp dot) {
   operations_ = 0;
   turned_.clear();
   dot_ = dot;
-  Value acc = dot.getAcc();
-  if (auto broadcast = acc.getDefiningOp<ir::BroadcastOp>())
-    acc = broadcast.getValue();
-  bool fits = (matchPattern(acc, m_AnyZeroFloat()) || matchPattern(acc, m_Zero())) && addOperands();
+  bool fits = beginsAtZero(dot) && addOperands();
   if (auto temporary = temporaries_.find(dot.getResult()); temporary != temporaries_.end())
     fits = fits && addResult(getElementTypeOrSelf(dot.getType()), temporary->second, dot.getResult());
   for (Operation* root : cluster.roots)

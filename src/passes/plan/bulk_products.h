@@ -19,6 +19,16 @@ struct OperandSource {
 /// `isSource`: where the way ends, besides loads. Nothing where other numbers are multiplied than those in memory.
 std::optional<OperandSource> sourceOf(ir::DotOp dot, bool isA, llvm::function_ref<bool(mlir::Value)> isSource);
 
+/// What phases of bulk copies do, to whole tensors and to windows of tile code (tile_products.h).
+///
+/// Most operations of what finishes a pair of sums. It is unrolled 64 times; the code should not grow beyond a few thousand operations.
+inline constexpr unsigned kMostFinishing = 62;
+/// The product's sums begin at 0.
+bool beginsAtZero(ir::DotOp dot);
+/// As operands of the matrix unit, by what lies in memory.
+bool isMultiplied(mlir::Type type, ir::DotOp dot);
+bool isStorable(mlir::Type element);
+
 /// An operand that lies across the depth, of elements that the matrix unit reads along it: a phase before the product turns it.
 struct TurnedCopy {
   ir::TileLoadOp load;

@@ -53,22 +53,32 @@ int64_t iterationsTogether(scf::ForOp loop) {
   return together;
 }
 
-/// Loads first, with what their addresses and masks take, in the order in which they stand.
-void hoistLoads(mlir::Block& block) {
-  llvm::SetVector<mlir::Operation*> early;
+/// Adds what `op` is computed from in its block.
+void addSources(mlir::Operation* op, llvm::SetVector<mlir::Operation*>& early) {
   mlir::BackwardSliceOptions inside;
-  inside.filter = [&](mlir::Operation* op) { return op->getBlock() == &block; };
-  for (mlir::Operation& op : block)
-    if (mlir::isa<ir::LoadOp>(op)) {
-      mlir::getBackwardSlice(&op, &early, inside);
-      early.insert(&op);
-    }
+  inside.filter = [op](mlir::Operation* source) { return source->getBlock() == op->getBlock(); };
+  mlir::getBackwardSlice(op, &early, inside);
+}
+
+/// In the order in which they stand. Returns the last one; null: there are none.
+mlir::Operation* moveToFront(mlir::Block& block, const llvm::SetVector<mlir::Operation*>& early) {
   mlir::Operation* last = nullptr;
   for (mlir::Operation& op : llvm::make_early_inc_range(block))
     if (early.contains(&op)) {
       last ? op.moveAfter(last) : op.moveBefore(&block, block.begin());
       last = &op;
     }
+  return last;
+}
+
+/// Loads first, with what their addresses and masks take.
+void hoistLoads(mlir::Block& block) {
+  llvm::SetVector<mlir::Operation*> early;
+  for (auto load : block.getOps<ir::LoadOp>()) {
+    addSources(load, early);
+    early.insert(load);
+  }
+  moveToFront(block, early);
 }
 
 /// What holds in all iterations up to some number, which is known before the loop: comparisons of the counter plus something that stays with
@@ -221,20 +231,13 @@ void joinQuotients(mlir::Block& block) {
       continue;
     // Dividends come first, where nothing but loads that are early stands before them.
     llvm::SetVector<mlir::Operation*> early;
-    mlir::BackwardSliceOptions inside;
-    inside.filter = [&](mlir::Operation* op) { return op->getBlock() == &block; };
     for (arith::DivFOp quotient : quotients)
-      mlir::getBackwardSlice(quotient.getOperation(), &early, inside);
+      addSources(quotient, early);
     const bool isPure =
         llvm::all_of(early, [](mlir::Operation* op) { return mlir::isPure(op) || mlir::isa<ir::LoadOp>(op); });
     if (!isPure || llvm::any_of(quotients, [&](arith::DivFOp quotient) { return early.contains(quotient); }))
       continue;
-    mlir::Operation* last = nullptr;
-    for (mlir::Operation& op : llvm::make_early_inc_range(block))
-      if (early.contains(&op)) {
-        last ? op.moveAfter(last) : op.moveBefore(&block, block.begin());
-        last = &op;
-      }
+    mlir::Operation* last = moveToFront(block, early);
     mlir::OpBuilder b(block.getParentOp());
     last ? b.setInsertionPointAfter(last) : b.setInsertionPointToStart(&block);
     mlir::Location loc = quotients[0].getLoc();
