@@ -60,6 +60,12 @@ class Dispatcher(Repeated):
         self._is_on_host = self._device is not None and self._device.is_cpu and all(value.is_in_place for value in arrays)
         self._is_ours, self._is_torch = libraries == {vortex.Array}, bool(libraries) and libraries <= set(_foreign.torch_types())
 
+    @property
+    def code_bytes(self) -> int:
+        """0 in the interpreter."""
+        facts = {} if self._device is None else self._specialised.facts(self._device)
+        return facts.get("object_bytes", facts.get("ptx_bytes", 0))
+
     def __call__(self) -> None:
         if self._is_on_host:
             self._launch.submit(self._device.stream)

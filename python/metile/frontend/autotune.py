@@ -147,7 +147,8 @@ class Autotuned:
         if len(finalists) > 1 and not interprets():
             times.update(self._times(finalists, self.rep, saved, where))
             best = min(times[config] for config in finalists)
-        chosen = next(config for config in finalists if times[config] <= best * (1 + _TIE))
+        tied = [config for config in finalists if times[config] <= best * (1 + _TIE)]
+        chosen = min(tied, key=lambda config: ready[config].code_bytes) if len(tied) > 1 else tied[0]
         _restore(saved)
         self._store(key, chosen)
         if self.verbose:
