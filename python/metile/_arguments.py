@@ -152,7 +152,13 @@ def resident(args: tuple, buffers: tuple, device: Device) -> tuple | None:
 def host_array(value, name: str) -> np.ndarray | None:
     """Arrays of other libraries in host memory, without a copy. None: it is none."""
     if not isinstance(value, vortex.Array):
-        if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__") or value.__dlpack_device__()[0] != 1:
+        if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
+            return None
+        try:
+            where = value.__dlpack_device__()[0]
+        except (ValueError, BufferError) as error:  # tensors without memory of PyTorch's
+            raise ValueError(f"'{name}' is a {type(value).__name__} that kernels cannot reach: {error}") from None
+        if where != 1:
             return None
         value = _foreign.wrap(vortex.device("cpu"), value, f"'{name}'")
     return _params.numpy_of(value, name)

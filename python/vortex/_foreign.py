@@ -169,7 +169,7 @@ def wrap(device, value, what: str = "the array"):
 def _wrap_numpy(device, array: np.ndarray, what: str):
     if not array.dtype.isnative:
         raise TypeError(f"{what} has elements in the other byte order: array.astype(array.dtype.newbyteorder('=')) has not")
-    if array.dtype.kind != "V" or array.dtype.names:
+    if array.dtype.isbuiltin != 2:
         return device.wrap(array, what)
     from ._devices import dtype_name  # a type of ml_dtypes, which knows no DLPack
 

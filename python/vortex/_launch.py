@@ -9,6 +9,8 @@ from _vortex import Array, Device
 
 from . import _devices, _errors, _foreign, _overlap, _parts
 
+_OWN = frozenset(np.dtype(code).num for code in np.typecodes["All"] if code != "V")  # NumPy's types of elements, without structs and those of ml_dtypes
+
 
 class Loaded:
     """A kernel on a device, with the parts of its parameters and results."""
@@ -47,13 +49,13 @@ class Loaded:
 def _is_host(value) -> bool:
     """A number, an array of ours, or one of NumPy's own types: a launch on the CPU takes it as it is."""
     kind = type(value)
-    return kind is np.ndarray and value.dtype.kind != "V" or kind is int or kind is float or kind is Array
+    return kind is np.ndarray and value.dtype.num in _OWN or kind is int or kind is float or kind is Array
 
 
 def _holds_result(value) -> bool:
     """Memory that a launch on the CPU writes in place: ours, or an array of NumPy's that is aligned, in one piece and may be written."""
     kind = type(value)
-    return kind is np.ndarray and value.flags.carray and value.dtype.kind != "V" or kind is Array
+    return kind is np.ndarray and value.flags.carray and value.dtype.num in _OWN or kind is Array
 
 
 def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
@@ -85,7 +87,7 @@ def _call_any(device: Device, loaded: Loaded, args: tuple, out, grid):
     back: list = []
     _refuse_shared(device, loaded, given, out)
     if device.name == "cpu":
-        leaves = [_foreign.wrap(device, value) if isinstance(value, np.ndarray) and value.dtype.kind == "V" else value for value in given]
+        leaves = [_foreign.wrap(device, value) if isinstance(value, np.ndarray) and value.dtype.num not in _OWN else value for value in given]
     else:
         leaves = [_uploaded(device, loaded, param, value, back) for param, value in zip(loaded.params, given)]
     outputs = outputs_of(device, loaded.name, loaded.result_names, out)
