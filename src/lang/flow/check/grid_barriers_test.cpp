@@ -31,7 +31,8 @@ TEST(GridBarriers, WhatSomeBlocksMissIsAnError) {
         "var go = n > 3\nif block.id == 1 { go = false }\nif go { sync_grid() }",
         "var k = block.id\nwhile k < 9 { k += 1\nsync_grid() }", "if n > 3 { if block.id == 1 { sync_grid() } }",
         "if block.id == 1 { if n > 3 { sync_grid() } }",
-        "var k = 0u32\nfor m in 0..block.id { k += 1 }\nif k == 2 { sync_grid() }"})
+        "var k = 0u32\nfor m in 0..block.id { k += 1 }\nif k == 2 { sync_grid() }",
+        "let a = atomic_add(&mut f[0], 1)\nif block.sum(a) > 3 { sync_grid() }"})
     EXPECT_EQ(gridIds(body), "E0478") << body;
   EXPECT_EQ(gridIds("if t < 3 { sync_grid() }"), "E0450");
   EXPECT_EQ(gridIds("sync_grid()", "grid = [4], block = 64"), "E0477");
@@ -41,6 +42,7 @@ TEST(GridBarriers, WhatAllBlocksReachIsFine) {
   for (const char* body : {"sync_grid()", "for k in 0..n { sync_grid() }", "if c[3] == 9 { sync_grid() }",
                            "if n == 3 { return }\nsync_grid()", "if block.id == 1 { y[i] = 3 }\nsync_grid()",
                            "var k = n\nwhile k > 2 { k /= 2\nsync_grid() }", "if grid.dim == 3 { sync_grid() }",
+                           "if block.sum(t as u32 + n) > 3 { sync_grid() }",
                            "if t < 3 { y[i] = 3 }\nfor k in 0..4 { if k == c[k as usize] { sync_grid() } }"})
     EXPECT_EQ(gridIds(body), "") << body;
 }

@@ -207,7 +207,9 @@ TEST(Initialised, WhatMayBeReadFirstIsTold) {
         "if n > 3 { s[t] = 1 }\nif m > 3 { y[t] = s[t] }",
         "var go = n > 3\nif go { s[t] = 1 }\ngo = true\nif go { y[t] = s[t] }",
         "for k in 0..4 { if n > k { y[t] = s[t] }\ns[t] = 1 }", "while m > y[0] { s[t] = 1\nbreak }\ny[t] = s[t]",
-        "for k in 0..4 { if k == 1 { s[t] = 1 }\nif k > n { y[t] = s[t] } }"})
+        "for k in 0..4 { if k == 1 { s[t] = 1 }\nif k > n { y[t] = s[t] } }",
+        "if n > 3 { y[t] = 1 } else { if m == 2 { s[t] = 1 } }\nif n > 3 { } else { y[t] = s[t] }",
+        "if n > 3 { if m == 2 { s[t] = 1 } } else { y[t] = 1 }\nif n > 3 { y[t] = s[t] }"})
     EXPECT_EQ(unwrittenIds(body), "W0525") << body;
   EXPECT_EQ(unwrittenIds("let l: Tensor<u32, [4]> @local\nif t < 16 { l[0] = 1 }\ny[t] = l[0]"), "W0525")
       << "each thread's own";

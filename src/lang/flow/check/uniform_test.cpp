@@ -229,6 +229,20 @@ TEST(Levels, WhatEachThreadHasOfItsOwnDiffers) {
       << "they left in other rounds";
 }
 
+TEST(Levels, WhatAllChooseBetweenIsWhatEachThreadHas) {
+  const std::pair<const char*, Level> kGiven[] = {
+      {"n as usize", Level::Block}, {"thread.local_id / 32", Level::Warp}, {"thread.local_id", Level::Lane}};
+  const char* kMade[] = {"if n > 3 { a = 9 }", "if n > 3 { a += 1 }", "for r in 0..n { a += 1 }"};
+  for (const auto& [given, level] : kGiven)
+    for (const std::string made : kMade)
+      EXPECT_EQ(levelsOfBranch(levelKernel("let w = warp.sum(1u32)\nvar a = " + std::string(given) + "\n" + made +
+                                           "\nif a == 3 { x[thread.global_id] = w }"),
+                               1)
+                    .first,
+                level)
+          << given << ", " << made;
+}
+
 /// What stands in memory that somebody writes is read once for the block only where all of it comes together.
 TEST(Levels, WrittenMemoryIsReadByThoseWhoGetThereTogether) {
   const auto level = [](const std::string& around, const std::string& read, const std::string& written) {

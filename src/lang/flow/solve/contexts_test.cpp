@@ -3,6 +3,7 @@
 #include "lang/flow/solve/contexts.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include "lang/flow/testing/graph_of.h"
@@ -173,39 +174,74 @@ private:
   std::vector<Context> wanted_;  ///< none before the first block
 };
 
-void follow(const GraphOf& made, const Contexts& contexts, int64_t argument) {
+std::vector<Contexts> contextsOf(const Graph& graph) {
+  return {Contexts::plain(graph), Contexts::peel(graph), Contexts::ring(graph, 2), Contexts::ring(graph, 3, 2)};
+}
+
+/// One run, followed through all visits.
+void follow(const GraphOf& made, const std::vector<Contexts>& all, int64_t argument) {
   Launch launch;
   for (LocalId param : made.graph.params)
     launch.scalars[made.graph[param].variable] = argument;
-  launch.maxSteps = 20'000;
+  launch.maxSteps = 5'000;
   ThreadMachine machine(made.graph, launch);
   for (int64_t i = 0; i < 4; ++i)
     machine.setElement(made.graph.params[0], {i}, 0);
-  Follower follower(made.graph, contexts, machine);
+  std::vector<Follower> followers;
+  for (const Contexts& contexts : all)
+    followers.emplace_back(made.graph, contexts, machine);
   machine.watch([&](StepId step, const std::vector<ThreadMachine::Thread*>& together) {
-    if (!::testing::Test::HasFatalFailure())
-      follower.visit(step, *together.front());
+    for (Follower& follower : followers)
+      if (!::testing::Test::HasFatalFailure())
+        follower.visit(step, *together.front());
   });
   machine.run();
 }
 
+TEST(Contexts, WhatIsKnownOfANumberHoldsInEveryRound) {
+  const char* kLoops[] = {"for k in 0i64..40",
+                          "for k in range(0i64, 60, 3)",
+                          "for k in range(40i64, 3, -1)",
+                          "for k in range(60i64, 1, -4)",
+                          "for k in range(top, m, -1)",
+                          "for k in top..m + 12"};
+  const char* kTests[] = {"k < top",          "top <= k",          "k == top",           "k < 4",
+                          "k <= 4",           "k % 3 == 1",        "k % 7 == 6",         "(k + 5) % 6 == 2",
+                          "(40 - k) % 3 < 2", "40 - k < 9",        "k + k / 3 == 9",     "k / 3 + k == 9",
+                          "k * k / 3 == 3",   "(k >> 1) & 3 == 2", "k as u8 + 250u8 < 3"};
+  for (const char* loop : kLoops) {
+    std::string body;
+    for (const char* test : kTests)
+      body += "if " + std::string(test) + " { x[0] += 1 }\n";
+    GraphOf made(
+        "@launch(grid = [1], block = 1)\nkernel k(x: &mut Tensor<i64, [4]>, n: u8, m: i64) {\nlet top = m + 9\n" +
+        std::string(loop) + " {\n" + body + "}\n}\n");
+    SCOPED_TRACE(loop);
+    ASSERT_FALSE(made.graph.blocks.empty()) << made.analyzed.messages();
+    const std::vector<Contexts> all = contextsOf(made.graph);
+    for (const Contexts& contexts : all)
+      EXPECT_EQ(contexts.isFollowed(LoopId{0}), contexts.prologue() > 0);
+    follow(made, all, 5);
+  }
+}
+
 TEST(Contexts, AThreadIsAlwaysInOneOfTheVisits) {
-  const uint64_t first = std::random_device{}();
+  const char* given = std::getenv("VORTEX_LOOP_KERNELS");
+  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : 40, first = std::random_device{}();
   size_t followed = 0;
-  for (uint64_t i = 0; i < 40 && !HasFatalFailure(); ++i) {
+  for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
     GraphOf made(LoopKernels(first + i).next());
     SCOPED_TRACE("seed " + std::to_string(first + i) + "\n" + made.dump());
     ASSERT_FALSE(made.graph.blocks.empty());
-    for (const Contexts& contexts : {Contexts::plain(made.graph), Contexts::peel(made.graph),
-                                     Contexts::ring(made.graph, 2), Contexts::ring(made.graph, 3, 2)}) {
+    const std::vector<Contexts> all = contextsOf(made.graph);
+    for (const Contexts& contexts : all)
       for (size_t loop = 0; loop < made.graph.loops.size(); ++loop)
         followed += contexts.isFollowed(LoopId{static_cast<uint32_t>(loop)});
-      for (int64_t argument : {0, 5, 200})
-        if (!HasFatalFailure())
-          follow(made, contexts, argument);
-    }
+    for (int64_t argument : {0, 5, 200})
+      if (!HasFatalFailure())
+        follow(made, all, argument);
   }
-  EXPECT_GT(followed, 50u);
+  EXPECT_GT(followed, count);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Bounds of leaves and polynomials. Bounds by other values (i < n) need no form of their own: they are polynomials that are at least 0.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "lang/flow/value/context.h"
 
