@@ -123,3 +123,8 @@ rule("returns_from_nested_loops", "int", "out[i] = search(int(i));", lambda i: n
 rule("collatz", "int", "uint v = i + 1; int k = 0; while (v != 1) { v = v & 1 ? 3 * v + 1 : v / 2; ++k; } out[i] = k;", [0, 1, 7, 2, 5, 8, 16, 3])
 rule("statics_of_blocks_shadow", "int", "int k = 1; { int k = n[i]; k += 1; out[i] = k; } out[i] += k;", lambda i: N[i] + 2)
 rule("unrolled_loops", "int", "int s = 0; _Pragma(\"clang loop unroll(full)\") for (int k = 0; k < 4; ++k) s += k * n[i]; out[i] = s;", lambda i: 6 * N[i])
+
+# Headers that a program shares with its kernels.
+rule("types_of_simd_h", "float", "Shared s = {{x[i], 2}, {1, 2, 3}, {4, 5, 6, 7}, matrix_float2x2(2), {1, 2}}; simd::float2 v = s.turn * s.at; out[i] = v.x + s.place.z * s.size.w + s.packed.y + sizeof(s.place);",
+     lambda i: 2 * X[i] + 21 + 2 + 16,
+     "\n#include <metal_raytracing>\n#include <simd/simd.h>\nstruct Shared { vector_float2 at; simd_float3 place; vector_uint4 size; simd_float2x2 turn; simd_packed_float2 packed; };")

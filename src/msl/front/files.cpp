@@ -87,8 +87,9 @@ std::optional<llvm::StringRef> SourceFiles::text(const Twine& path) {
 llvm::ErrorOr<llvm::vfs::Status> SourceFiles::status(const Twine& path) {
   if (const auto known = text(path))
     return describe(path, *known);
-  if (llvm::StringRef(absolute(path)) == kShimFolder)
-    return llvm::vfs::Status(path, {1, 1}, {}, 0, 0, 0, llvm::sys::fs::file_type::directory_file,
+  const std::string folder = absolute(path) + "/";
+  if (auto inside = shim_.lower_bound(folder); inside != shim_.end() && inside->first.starts_with(folder))
+    return llvm::vfs::Status(path, {1, llvm::hash_value(folder)}, {}, 0, 0, 0, llvm::sys::fs::file_type::directory_file,
                              llvm::sys::fs::all_read);
   return ProxyFileSystem::status(path);
 }

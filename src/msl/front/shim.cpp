@@ -39,7 +39,21 @@ static constexpr const char* kHeaders[] = {"metal_stdlib",
                                            "metal_assert",
                                            "metal_extended_vector",
                                            "metal_packed_vector",
-                                           "simd/simd.h"};
+                                           "metal_command_buffer",
+                                           "metal_imageblocks",
+                                           "metal_initializer_list",
+                                           "metal_interpolate",
+                                           "metal_mesh",
+                                           "metal_raytracing",
+                                           "metal_visible_function_table",
+                                           "simd/simd.h",
+                                           "simd/types.h",
+                                           "simd/base.h",
+                                           "simd/vector.h",
+                                           "simd/vector_types.h",
+                                           "simd/matrix.h",
+                                           "simd/matrix_types.h",
+                                           "simd/packed.h"};
 
 /// The functions behind the property `name`.
 static std::string accessors(const std::string& name, const std::string& type, bool isPacked, bool isAssignable) {
