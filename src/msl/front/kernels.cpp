@@ -8,6 +8,7 @@
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/Mangle.h>
 #include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Basic/SourceManager.h>
 
 #include <algorithm>
 #include <cmath>
@@ -93,6 +94,9 @@ public:
   bool VisitCXXNewExpr(clang::CXXNewExpr* expr) { return lacks(expr->getBeginLoc(), "`new`"); }
   bool VisitCXXDeleteExpr(clang::CXXDeleteExpr* expr) { return lacks(expr->getBeginLoc(), "`delete`"); }
   bool VisitCXXDynamicCastExpr(clang::CXXDynamicCastExpr* expr) { return lacks(expr->getBeginLoc(), "`dynamic_cast`"); }
+  bool VisitCXXMethodDecl(clang::CXXMethodDecl* method) {
+    return !method->isVirtualAsWritten() || lacks(method->getLocation(), "virtual functions");
+  }
   bool VisitGCCAsmStmt(clang::GCCAsmStmt* statement) { return lacks(statement->getBeginLoc(), "`asm`"); }
 
   bool VisitGotoStmt(clang::GotoStmt* statement) { return lacks(statement->getBeginLoc(), "`goto`"); }
@@ -299,6 +303,13 @@ private:
     const clang::QualType type = context_.getBaseElementType(variable->getType());
     if (type->isDependentType())
       return;
+    const bool isOfProgram = variable->getDeclContext()->isFileContext() &&
+                             variable->getTemplateSpecializationKind() == clang::TSK_Undeclared &&
+                             !variable->getDescribedVarTemplate();
+    if (isOfProgram && type.getAddressSpace() == clang::LangAS::Default &&
+        isOfSources(variable->getLocation(), context_.getSourceManager(), *unit_.files))
+      return refuse(variable->getLocation(),
+                    "`" + variable->getNameAsString() + "` outlives a call: it must be `constant`");
     if (type.isConstQualified()) {
       if (variable->isStaticLocal() && variable->hasInit() && !variable->hasConstantInitialization())
         refuse(variable->getLocation(), "`" + variable->getNameAsString() +
