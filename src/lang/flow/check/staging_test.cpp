@@ -1,4 +1,5 @@
 // Copies into shared memory against the thread machine, where they are in flight as long as the annotations let them be.
+#include "base/sanitized.h"
 #include "lang/flow/check/staging.h"
 
 #include <algorithm>
@@ -132,7 +133,8 @@ uint64_t setting(const char* name, uint64_t usual) {
 }
 
 TEST(Staging, RandomCopiesAreDoneWhereTheyMustBe) {
-  const uint64_t count = setting("VORTEX_RANDOM_KERNELS", 400), first = setting("VORTEX_FIRST_KERNEL", 1);
+  const uint64_t count = setting("VORTEX_RANDOM_KERNELS", base::sampled(400)),
+                 first = setting("VORTEX_FIRST_KERNEL", 1);
   size_t accepted = 0, refused = 0, warned = 0, needless = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const std::string text = testing::randomCopies(seed);

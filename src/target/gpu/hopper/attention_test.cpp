@@ -1,5 +1,6 @@
 // Online softmax between two products, from loops in the form of passes/stream_reductions.h, expanded and run on the machine of target/gpu/testing
 // against softmax as it is defined; then with one wait, arrival, fence or turn left out, which must not pass.
+#include "base/sanitized.h"
 #include "interpreter/number.h"
 #include "ir/size_attr.h"
 #include "ir/vxnv.h"
@@ -352,7 +353,7 @@ TEST_P(Attentions, AreRightWheneverWhatIsAsynchronousHappens) {
   Attention attention(GetParam());
   ASSERT_EQ(attention.error, "");
   for (Timing timing : {Timing::Late, Timing::Early, Timing::Random}) {
-    if (kIsSanitized && timing != Timing::Random)
+    if (base::kIsSanitized && timing != Timing::Random)
       continue;
     const unsigned seed = std::random_device{}();
     EXPECT_EQ(attention.run(attention.code(), seed, timing), "") << "seed " << seed;
@@ -369,7 +370,7 @@ TEST(AttentionMutants, CodeWithoutOneWaitArrivalOrFenceFails) {
   ASSERT_EQ(attention.run(attention.code(), 1, Timing::Late), "");
   const size_t count = countOrdering(attention.code());
   EXPECT_GT(count, 30u);
-  for (size_t number = 0; number < count; number += kIsSanitized ? count / 4 : 1) {
+  for (size_t number = 0; number < count; number += base::kIsSanitized ? count / 4 : 1) {
     std::string left;
     const std::string failure = runWithout(attention, number, left);
     const bool isStaging = left.starts_with("vxnv.bulk_wait") && left.find("written") == std::string::npos;

@@ -1,6 +1,7 @@
 // Products of roles and rings, expanded to instructions and run on the machine of target/gpu/testing, against plain sums. Then the same code
 // with one of its waits, arrivals or fences left out, which must not pass.
 #include "artifact/tensor_map.h"
+#include "base/sanitized.h"
 #include "interpreter/number.h"
 #include "ir/launch.h"
 #include "ir/size_attr.h"
@@ -403,7 +404,7 @@ TEST_P(Products, AreRightWheneverWhatIsAsynchronousHappens) {
   Product product(GetParam());
   ASSERT_EQ(product.error, "");
   for (Timing timing : {Timing::Late, Timing::Early, Timing::Random}) {
-    if (kIsSanitized && timing != Timing::Random)
+    if (base::kIsSanitized && timing != Timing::Random)
       continue;
     const unsigned seed = std::random_device{}();
     EXPECT_EQ(product.run(product.code(), seed, timing), "") << "seed " << seed;
@@ -441,7 +442,7 @@ TEST_P(Mutants, CodeWithoutOneWaitArrivalOrFenceFails) {
       {"vxnv.wgmma_commit", "of shared memory is still read"},
       {"vxnv.bulk_wait 0 written", "ends before its bulk store is complete"},
       {"vxnv.bulk_commit", "ends before its bulk store is complete"}};
-  for (size_t number = 0; number < count; number += kIsSanitized ? count / 4 : 1) {
+  for (size_t number = 0; number < count; number += base::kIsSanitized ? count / 4 : 1) {
     std::string left;
     const std::string failure = runWithout(product, number, left);
     EXPECT_NE(failure, "") << "passes without number " << number << ": " << left;

@@ -1,5 +1,6 @@
 // Programs of softmax between two products, from source to what runs on the machine of target/gpu/testing, against float64: orders and groups of
 // dimensions, values per row beside the results, and masks that bound the loop.
+#include "base/sanitized.h"
 #include "target/gpu/hopper/testing/forms.h"
 
 namespace vortex::target::gpu::hopper {
@@ -156,7 +157,7 @@ TEST_P(Forms, AreOnePhaseWithTheResultsOfTheirDefinition) {
   // Several heads in groups; several blocks of rows and chunks of keys, both ragged.
   const std::pair<Sizes, Timing> launches[] = {{sizesOf(2, 2, 2, 30, 75, 16, 24), Timing::Random},
                                                {sizesOf(1, 1, 2, 131, 140, 40, 64), Timing::Late}};
-  for (const auto& [sizes, timing] : llvm::ArrayRef(launches).drop_back(kIsSanitized ? 1 : 0)) {
+  for (const auto& [sizes, timing] : llvm::ArrayRef(launches).drop_back(base::kIsSanitized ? 1 : 0)) {
     ASSERT_EQ(form.choose(sizes), "");
     const unsigned seed = device();
     EXPECT_EQ(form.run(form.code(), seed, timing), "") << "seed " << seed << ", queries " << sizes.at('s');
@@ -206,7 +207,7 @@ TEST(FormMutants, CodeWithoutOneWaitArrivalOrFenceFails) {
   ASSERT_EQ(form.run(form.code(), 1, Timing::Late), "");
   const size_t count = countOrdering(form.code());
   EXPECT_GT(count, 30u);
-  for (size_t number = 0; number < count; number += kIsSanitized ? count / 4 : 1) {
+  for (size_t number = 0; number < count; number += base::kIsSanitized ? count / 4 : 1) {
     std::string left;
     const std::string failure = runWithout(form, number, left);
     const bool isStaging = left.starts_with("vxnv.bulk_wait") && left.find("written") == std::string::npos;

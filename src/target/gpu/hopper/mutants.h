@@ -1,6 +1,7 @@
 // For tests: code with one of its waits, arrivals or fences left out.
 #pragma once
 
+#include "base/sanitized.h"
 #include "ir/vxnv.h"
 #include "target/gpu/testing/machine.h"
 
@@ -41,12 +42,6 @@ inline bool isOrdering(mlir::Operation* op) {
                    vxnv::BulkWaitOp, vxnv::AsyncFenceOp, vxnv::WgmmaFenceOp, vxnv::WgmmaCommitOp, vxnv::NamedBarrierOp,
                    ir::vxt::BarrierOp>(op);
 }
-
-#if __has_feature(address_sanitizer)
-inline constexpr bool kIsSanitized = true;  ///< code runs some thirty times slower: a sample is emulated
-#else
-inline constexpr bool kIsSanitized = false;
-#endif
 
 inline size_t countOrdering(ir::vxt::KernelOp code) {
   size_t count = 0;

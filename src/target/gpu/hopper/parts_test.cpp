@@ -1,4 +1,5 @@
 // Launches of few queries and long keys: blocks have pieces of the keys, and a second phase combines them.
+#include "base/sanitized.h"
 #include "target/gpu/hopper/testing/forms.h"
 
 namespace vortex::target::gpu::hopper {
@@ -118,7 +119,7 @@ TEST_P(Parts, GiveTheResultsOfTheDefinitionAndTheSameBitsEveryTime) {
   ASSERT_EQ(form.choose(GetParam().sizes, 2), "");
   const unsigned seed = device();
   EXPECT_EQ(form.run(form.code(), seed, Timing::Random), "") << "seed " << seed;
-  if (kIsSanitized)
+  if (base::kIsSanitized)
     return;
   const std::string first = form.results();
   EXPECT_EQ(form.run(form.code(), seed, Timing::Late, seed + 1), "") << "seed " << seed;
@@ -157,7 +158,7 @@ TEST(PartsMutants, CodeWithoutOneWaitArrivalOrFenceFails) {
   const size_t count = countOrdering(form.code());
   EXPECT_GT(count, 20u);
   size_t joined = 0;  // stores that go to the group of the last ones: nothing waits for them in between
-  for (size_t number = 0; number < count; number += kIsSanitized ? count / 4 : 1) {
+  for (size_t number = 0; number < count; number += base::kIsSanitized ? count / 4 : 1) {
     std::string left;
     const std::string failure = runWithout(form, number, left);
     const bool isStaging = left.starts_with("vxnv.bulk_wait") && left.find("written") == std::string::npos;

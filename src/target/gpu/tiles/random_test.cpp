@@ -1,4 +1,5 @@
 // Random programs: vxt run on the host against the reference interpreter, which runs the program before it is scheduled.
+#include "base/sanitized.h"
 #include "target/gpu/tiles/testing/programs.h"
 
 #include <gtest/gtest.h>
@@ -215,7 +216,7 @@ TEST(RandomTiles, AgreeWithTheInterpreter) {
   if (const char* one = std::getenv("VORTEX_TILE_PROGRAM"))
     return runOne(static_cast<unsigned>(std::strtoul(one, nullptr, 10)));
   const char* more = std::getenv("VORTEX_TILE_PROGRAMS");
-  unsigned count = more ? static_cast<unsigned>(std::strtoul(more, nullptr, 10)) : 10;
+  unsigned count = more ? static_cast<unsigned>(std::strtoul(more, nullptr, 10)) : base::sampled(10);
   std::random_device device;
   for (unsigned i = 0; i < count && !HasFatalFailure(); ++i)
     runOne(device());

@@ -1,4 +1,5 @@
 // Scans of vectors over several blocks that wait for each other, on the machine: blocks start in any order and take turns.
+#include "base/sanitized.h"
 #include "ir/launch.h"
 #include "ir/size_attr.h"
 #include "size/evaluate.h"
@@ -155,7 +156,7 @@ template <typename T> void checkSums(const std::string& type, const std::string&
       EXPECT_EQ(scan.phases(), 2u);
       for (size_t length :
            {size_t(0), size_t(1), size_t(2), size_t(511), size_t(512), size_t(513), size_t(3947), size_t(512 * 35)}) {
-        if ((exclusive || !aligned || type != "f32" || std::getenv("VORTEX_SANITIZED")) && length > 4000)
+        if ((exclusive || !aligned || type != "f32" || base::kIsSanitized) && length > 4000)
           continue;
         SCOPED_TRACE(type + " of " + std::to_string(length) + (aligned ? " aligned" : ""));
         const int64_t stride = aligned ? 1 : length % 2 == 0 ? -1 : 3;
@@ -214,7 +215,7 @@ TEST(LookBack, NanAndInfinityReachAllThatFollows) {
 }
 
 TEST(LookBack, ContinuesPastAThousandPieces) {
-  if (std::getenv("VORTEX_SANITIZED"))
+  if (base::kIsSanitized)
     GTEST_SKIP() << "takes minutes";
   std::mt19937 random(std::random_device{}());
   Scan scan(scanText("i32", "addi", false, "  %r = arith.addi %s, %s : tensor<?xi32>\n"), 64, true);
