@@ -170,7 +170,7 @@ def has_device(totals, folder, device):
 def run_sanitized(totals, options):
     """Unit tests and generated programs under ASan and UBSan, with --full all tests; what has threads under TSan."""
     folder, jobs, pattern = "build-asan", options.jobs, options.filter
-    if build(totals, folder, ["-DVORTEX_SANITIZE=address"], ["all" if options.full else "vortex", "vortex_tests"], jobs):
+    if build(totals, folder, ["-DVORTEX_SANITIZE=address", f"-DVORTEX_KERNEL_COMPILER={ROOT / 'build/bin/vortex_stage1'}"], ["all" if options.full else "vortex", "vortex_tests"], jobs):
         run_gtests(totals, folder, pattern, jobs, ADDRESS_ENV)
         if options.full:
             run_lit(totals, folder, pattern, jobs, ADDRESS_ENV)
