@@ -242,7 +242,8 @@ TEST(Contexts, AThreadIsAlwaysInOneOfTheVisits) {
       if (!HasFatalFailure())
         follow(made, all, argument);
   }
-  EXPECT_GT(followed, count);
+  if (!base::kIsSanitized)
+    EXPECT_GT(followed, count);
 }
 
 }  // namespace
