@@ -1,0 +1,68 @@
+// Verdicts on kernels of a line or two. Each table states what a proof may not take for granted, beside what it may.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lang/flow/front.h"
+#include "lang/sema/testing/analyzed.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+struct WithRaces : lang::testing::Analyzed {
+  explicit WithRaces(std::string source) {
+    program = flow::analyze(sources.addText("test.vx", std::move(source)), sources, sink, {}, {});
+  }
+};
+
+std::string verdictOf(const std::string& body, const std::string& launch = "grid = [1], block = 64") {
+  const WithRaces judged("@launch(" + launch +
+                         ")\nkernel k(x: &mut Tensor<u32, [256]>, y: &mut Tensor<u32, [256]>, p: &mut Tensor<u32, [R, "
+                         "C]>, b: &Tensor<bool, [64]>, c: &Tensor<u32, [64]>, n: usize, m: i32) {\n"
+                         "let t = thread.local_id\nlet s: Tensor<u32, [64]> @shared\ns[t] = 0\nsync_block()\n" +
+                         body + "\n}\n");
+  const std::string ids = judged.ids();
+  return ids.empty()                ? "free"
+         : ids.starts_with("E0630") ? "racy"
+         : ids.starts_with("W0631") ? "unknown"
+                                    : judged.messages();
+}
+
+struct Line {
+  const char* verdict;
+  const char* body;
+};
+
+void expectVerdicts(std::initializer_list<Line> lines, const std::string& launch = "grid = [1], block = 64") {
+  for (const Line& line : lines)
+    EXPECT_EQ(verdictOf(line.body, launch), line.verdict) << line.body;
+}
+
+TEST(Verdicts, QuotientAndRemainderTellNumbersApartWhereTheDivisorIsNotNothing) {
+  expectVerdicts({{"free", "if n > 0 { p[t / n, t % n] = 1 }"},
+                  {"unknown", "p[t / n, t % n] = 1"},
+                  {"free", "p[t / max(n, 1), t % max(n, 1)] = 1"},
+                  {"unknown", "if n > 0 { p[t / n, t % (n + 1)] = 1 }"}});
+}
+
+TEST(Verdicts, TablesTakeConditionsThatAreNotKnownAsTheyMayBe) {
+  expectVerdicts({{"unknown", "if select(t < 3, true, c[t] > 3) { s[t * t % 64] = 1 }"},
+                  {"free", "if select(t < 3, c[t] > 3, false) { s[t * t % 64] = 1 }"},
+                  {"unknown", "s[if b[t] { t } else { t ^ 1 }] = 1"},
+                  {"unknown", "s[if b[t] { t ^ 1 } else { t }] = 1"},
+                  {"free", "s[if b[t] { t } else { t ^ 0 }] = 1"}});
+}
+
+TEST(Verdicts, PartsThatAreChosenAreWhereTheyBegin) {
+  expectVerdicts({{"unknown", "let v = if n > 3 { &x[0..64] } else { &x[1..65] }\ny[t] = v[t]\nx[t] = 1"},
+                  {"free", "let v = if n > 3 { &x } else { &y }\ns[t] = v[t]\nx[t] = 1"}});
+}
+
+TEST(Verdicts, WitnessesAreNotAskedAcrossBarriers) {
+  expectVerdicts({{"unknown", "s[t] = 1\nsync_warp()\ny[t] = s[t / 32 * 32 ^ (t * R % 32)]"},
+                  {"racy", "s[t] = 1\ny[t] = s[t / 32 * 32 ^ (t * R % 32)]"},
+                  {"racy", "s[t] = 1\nsync_warp()\ny[t] = s[t / 32 * 32 ^ (t * R % 33)]"}});
+}
+
+}  // namespace
+}  // namespace vortex::lang::flow
