@@ -212,6 +212,32 @@ TEST(Races, OnlyWhatIsFreeInEveryLaunchIsMarkedSo) {
   EXPECT_EQ(marks("x[r] = 1.0\nz[r] = x[p[r]]"), "-x");
 }
 
+/// All numbers that the threads of a launch draw are different: a counter of 32 bits has 2^32, and half of them where a loop draws until a bound.
+TEST(Races, LaunchesHaveAsManyThreadsAsTheirCountersHaveNumbers) {
+  constexpr int64_t kNumbers = int64_t(1) << 32;
+  const std::pair<const char*, int64_t> kLines[] = {
+      {"x[atomic_add(&mut c[0], 1)] = 1.0", kNumbers},
+      {"x[atomic_add(&mut c[0], 4)] = 1.0", kNumbers / 4},
+      {"x[atomic_add(&mut c[0], 1)] = 1.0\nx[atomic_add(&mut c[0], 1)] = 1.0", kNumbers / 2},
+      {"x[atomic_add(&mut c[0], 3)] = 1.0\nx[atomic_add(&mut c[0], 1)] = 1.0", kNumbers / 4},
+      {"for r in 0..4 { x[atomic_add(&mut c[0], 1)] = 1.0 }", kNumbers / 4},
+      {"for r in 0..4 { for q in 0..8 { x[atomic_add(&mut c[0], 1)] = 1.0 } }", kNumbers / 32},
+      {"loop {\nlet i = atomic_add(&mut c[0], 1)\nif i >= n { break }\nx[i] = 1.0\n}", kNumbers / 2 / 2},
+      {"loop {\nlet i = atomic_add(&mut c[0], 4)\nif i >= n { break }\nx[i] = 1.0\n}", kNumbers / 2 / 8}};
+  for (const auto& [body, most] : kLines) {
+    const std::string limits =
+        limitsOf("@launch(grid = [ceil_div(N, 64)], block = 64)\nkernel k(x: &mut Tensor<f32, [M]>, "
+                 "y: &Tensor<f32, [N]>, c: &mut Tensor<u32, [1]>, n: u32) {\n" +
+                 std::string(body) + "\n}\n");
+    const std::string wanted = "threads <= ";
+    const size_t at = limits.find(wanted);
+    ASSERT_NE(at, std::string::npos) << body << ": " << limits;
+    const int64_t found = std::stoll(limits.substr(at + wanted.size()));
+    EXPECT_TRUE(found <= most && found >= most - 8)
+        << body << ": " << found << " of " << most;  // shares are rounded down
+  }
+}
+
 TEST(Races, LoopsThatDrawTicketsAreBoundedByWhatTheyGoOnBelow) {
   const auto limits = [](const std::string& body) {
     return limitsOf("@launch(grid = [4], block = 32)\nkernel k(x: &mut Tensor<f32, [M]>, y: &Tensor<f32, [N]>, c: &mut "
