@@ -209,7 +209,7 @@ ValueId Pair::shared(ValueId leaf, Reach reach) {
 
 ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop) {
   const Graph& graph = view_.graph;
-  bool isShared = isOne(leaf) && interval_;
+  bool isShared = isOne(leaf);
   const StepId step = graph.definition(leaf);
   if (step == kNoStep && view_.nodes[leaf].kind == NodeKind::Unknown)
     isShared = false;  // counts the iterations of a loop, which are the side's own

@@ -58,6 +58,37 @@ TEST(Verdicts, PartsThatAreChosenAreWhereTheyBegin) {
                   {"free", "let v = if n > 3 { &x } else { &y }\ns[t] = v[t]\nx[t] = 1"}});
 }
 
+TEST(Verdicts, LoopsLeaveWhatTheyAreLeftWith) {
+  const auto behind = [](const std::string& condition, const std::string& use) {
+    return verdictOf("var d = 1usize\nwhile " + condition + " { d *= 2 }\ns[t ^ (" + use + ")] = 1");
+  };
+  EXPECT_EQ(behind("d < 16 && c[(t + d) % 64] > 0", "d / 16"), "unknown");
+  EXPECT_EQ(behind("d < 16 && c[(t + d) % 64] > 0", "d / 32"), "free");
+}
+
+TEST(Verdicts, NumbersThatAreDrawnBeforeACounterIsClearedComeTwice) {
+  const std::string first = "let q: Tensor<u32, [1]> @shared\nif t == 0 { q[0] = 0 }\nsync_block()\n"
+                            "let i = atomic_add(&mut q[0], 1)\n",
+                    clear = "sync_block()\nif t == 0 { q[0] = 0 }\nsync_block()\n",
+                    second = "let j = atomic_add(&mut q[0], 1)\n", use = "x[i] = 1\nx[j] = 2";
+  EXPECT_EQ(verdictOf(first + second + use), "free");
+  EXPECT_EQ(verdictOf(first + clear + second + use), "unknown");
+  EXPECT_EQ(verdictOf(first + use.substr(0, 9)), "free");
+}
+
+TEST(Verdicts, ANumberThatIsDrawnLeavesAsManyToItsThreadAsItAdds) {
+  const auto used = [](const std::string& uses) {
+    return verdictOf("let q: Tensor<u32, [1]> @shared\nif t == 0 { q[0] = 0 }\nsync_block()\nlet i = atomic_add(&mut "
+                     "q[0], 1)\nlet j = atomic_add(&mut q[0], 4)\n" +
+                     uses);
+  };
+  for (const char* uses : {"x[i] = 1\nx[j] = 2", "x[j] = 1\nx[j + 3] = 2", "x[i] = 1\nx[j + 3] = 2"})
+    EXPECT_EQ(used(uses), "free") << uses;
+  for (const char* uses : {"x[i + 1] = 1\nx[j] = 2", "x[j] = 1\nx[j + 4] = 2",
+                           "x[i as usize + 1] = 1\nx[j as usize] = 2", "x[i as usize] = 1\nx[j as usize + 4] = 2"})
+    EXPECT_EQ(used(uses), "unknown") << uses;
+}
+
 TEST(Verdicts, WitnessesAreNotAskedAcrossBarriers) {
   expectVerdicts({{"unknown", "s[t] = 1\nsync_warp()\ny[t] = s[t / 32 * 32 ^ (t * R % 32)]"},
                   {"racy", "s[t] = 1\ny[t] = s[t / 32 * 32 ^ (t * R % 32)]"},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 namespace vortex::lang::flow {
@@ -268,6 +269,15 @@ TEST_F(ValuesTest, PartsOfSizesAreBoundedWithThem) {
       << "of a number that may be negative";
 }
 
+TEST_F(ValuesTest, QuotientsThatMayBeNegativeAreNoPartsOfSizes) {
+  const ValueId rows = argument(kI64), columns = argument(kI64), by = argument(kI64);
+  launch.products.push_back({{rows, columns}, 1000});
+  for (ValueId each : {rows, columns})
+    where(compare(Op::Le, number(0, kI64), each));
+  EXPECT_TRUE(values().range(op(Op::Mul, rows, columns), kPoint).high == 1000);
+  EXPECT_EQ(less(op(Op::Mul, op(Op::Div, rows, by), columns), number(0, kI64)), Truth::Unknown);
+}
+
 TEST_F(ValuesTest, ExchangedBitsMakeAnotherNumberWhereOneIsSet) {
   const ValueId i = argument(kU32), mask = argument(kU32), j = argument(kI8);
   for (ValueId bits : {number(1, kU32), number(12, kU32)}) {
@@ -369,6 +379,22 @@ TEST_F(ValuesTest, HalvingIsAList) {
   EXPECT_EQ(values().listOf(phi), (std::vector<__int128>{64, 32, 16, 8, 4, 2, 1, 0}));
   EXPECT_EQ(less(phi, number(65)), Truth::Yes);
   EXPECT_EQ(less(number(0), phi), Truth::Yes);
+}
+
+/// x = y has a solution under x % m = a and y % n = b where a and b agree modulo every number that divides m and n.
+TEST_F(ValuesTest, RemaindersOfOneNumberAgreeModuloWhatDividesTheirDivisors) {
+  const ValueId x = argument(kUsize), y = argument(kUsize);
+  const Polynomial zeros[] = {*Polynomial::sum(values().integer(x, kPoint), values().integer(y, kPoint), -1)};
+  for (const auto& [m, n] : {std::pair(4, 8), std::pair(8, 4), std::pair(3, 6), std::pair(4, 6), std::pair(3, 4)})
+    for (int a = 0; a < m; ++a)
+      for (int b = 0; b < n; ++b) {
+        const PointId point = values().assume(kPoint, {{compare(Op::Eq, remainder(x, m), number(a)), true},
+                                                       {compare(Op::Eq, remainder(y, n), number(b)), true}});
+        const bool mayBeEqual = (a - b) % std::gcd(m, n) == 0, isDivisor = m % n == 0 || n % m == 0;
+        const bool isExcluded = values().areNeverAllZero(zeros, point);
+        EXPECT_FALSE(isExcluded && mayBeEqual) << a << " of " << m << ", " << b << " of " << n;
+        EXPECT_TRUE(isExcluded || mayBeEqual || !isDivisor) << a << " of " << m << ", " << b << " of " << n;
+      }
 }
 
 /// `while i < n { i += s }` and the like in eight bits, run from every begin to every end.
