@@ -302,11 +302,13 @@ kernel void compared(device int* a [[buffer(3)]], device int* b, constant int* c
   device int* p = c[i] & 1 ? b : a;
   device int* q = c[i] & 2 ? nullptr : p;
   device int* r = c[i] & 4 ? p + 1 : b + 1;
-  a[i] = (p == b) + 2 * (a == b) + 4 * (q == nullptr) + 8 * (p != a) + 16 * (q != p) + 32 * (r == b + 1) + 64 * (r - 1 == p);
+  a[i] = (p == b) + 2 * (a == b) + 4 * (q == nullptr) + 8 * (p != a) + 16 * (q != p) + 32 * (r == b + 1) + 64 * (r - 1 == p)
+       + 128 * (ulong(p) == ulong(b)) + 256 * (ulong(q) == 0) + 512 * (ulong(&b[2]) % 16 == 8 && ulong(p) % 16 == 0) + 1024 * int(ulong(r) - ulong(p + 1) == 0);
   b[i] = int(r - 1 == b) + int(&a[i] == &b[i]);
 }
 """, "8", "8", [None, None, None, poison(8, "i4"), poison(8, "i4"), np.arange(8, dtype="i4")],
-        {3: ([(k & 1) + 4 * (k >> 1 & 1) + 8 * (k & 1) + 16 * (k >> 1 & 1) + 32 * (not k & 4 or k & 1) + 64 * (k >> 2 & 1 or k & 1) for k in range(8)], 0),
+        {3: ([(k & 1) + 4 * (k >> 1 & 1) + 8 * (k & 1) + 16 * (k >> 1 & 1) + 32 * (not k & 4 or k & 1) + 64 * (k >> 2 & 1 or k & 1)
+             + 128 * (k & 1) + 256 * (k >> 1 & 1) + 512 + 1024 * (k >> 2 & 1 or k & 1) for k in range(8)], 0),
          4: ([int(not k & 4 or k & 1) for k in range(8)], 0)})
 
 

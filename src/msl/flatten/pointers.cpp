@@ -17,6 +17,8 @@ using llvm::Value;
 
 namespace {
 
+constexpr uint64_t kNull = uint64_t(1) << 63;  ///< the offset of null
+
 struct Place {
   Value* choice = nullptr;  ///< i32 into PointerClass::memories; null where there is one
   Value* offset = nullptr;  ///< i64 in units
@@ -35,6 +37,9 @@ public:
     for (llvm::BasicBlock* block : order)
       for (llvm::Instruction& each : *block)
         all.push_back(&each);
+    for (llvm::Instruction* each : all)
+      if (auto* number = llvm::dyn_cast<llvm::PtrToIntInst>(each); number && isOfDistance(*number))
+        distances_.insert(number);
     for (llvm::Instruction* each : all)
       if (auto* phi = llvm::dyn_cast<llvm::PHINode>(each); phi && phi->getType()->isPointerTy())
         beginPhi(*phi);
@@ -83,7 +88,7 @@ private:
     if (auto known = places_.find(pointer); known != places_.end())
       return known->second;
     if (llvm::isa<llvm::ConstantPointerNull>(pointer))
-      return {b_.getInt32(0), b_.getInt64(static_cast<uint64_t>(INT64_MIN))};
+      return {b_.getInt32(0), b_.getInt64(kNull)};
     if (llvm::isa<llvm::UndefValue>(pointer))
       return {b_.getInt32(0), b_.getInt64(0)};
     int memory = classes_.memoryOf(pointer);
@@ -136,10 +141,7 @@ private:
              compare && compare->getOperand(0)->getType()->isPointerTy())
       return replace(at, lowerComparison(*compare));
     else if (auto* number = llvm::dyn_cast<llvm::PtrToIntInst>(&at))
-      return replace(at,
-                     b_.CreateZExtOrTrunc(b_.CreateMul(place(number->getPointerOperand()).offset,
-                                                       b_.getInt64(classes_.of(number->getPointerOperand()).unitBytes)),
-                                          at.getType()));
+      return replace(at, b_.CreateZExtOrTrunc(lowerNumber(*number), at.getType()));
     else if (!llvm::isa<llvm::AllocaInst>(at))
       return;
     if (!llvm::isa<llvm::LoadInst>(at))
@@ -155,6 +157,36 @@ private:
     Value* memories = b_.CreateICmp(compare.getPredicate(), a.choice, b.choice);
     return compare.getPredicate() == llvm::ICmpInst::ICMP_EQ ? b_.CreateAnd(memories, offsets)
                                                              : b_.CreateOr(memories, offsets);
+  }
+
+  /// A side of a difference of pointers into one memory, and nothing else.
+  bool isOfDistance(const llvm::PtrToIntInst& number) {
+    const PointerClass* of = &classes_.of(number.getOperand(0));
+    return of->memories.size() == 1 && llvm::all_of(number.users(), [&](const llvm::User* user) {
+             auto* difference = llvm::dyn_cast<llvm::BinaryOperator>(user);
+             return difference && difference->getOpcode() == llvm::Instruction::Sub &&
+                    llvm::all_of(difference->operands(), [&](Value* side) {
+                      auto* other = llvm::dyn_cast<llvm::PtrToIntInst>(side);
+                      return other && &classes_.of(other->getOperand(0)) == of;
+                    });
+           });
+  }
+
+  /// Numbers of different memories differ, those of null alone are 0; memories begin at multiples of every alignment.
+  Value* lowerNumber(llvm::PtrToIntInst& number) {
+    constexpr unsigned kMemoryBits = 44;
+    const Place at = place(number.getPointerOperand());
+    const PointerClass& of = classes_.of(number.getPointerOperand());
+    Value* bytes = b_.CreateMul(at.offset, b_.getInt64(of.unitBytes));
+    if (distances_.contains(&number))
+      return bytes;
+    Value* start = nullptr;
+    for (unsigned i = 0; i < of.memories.size(); ++i) {
+      Value* own = b_.getInt64((uint64_t(of.memories[i]) + 1) << kMemoryBits);
+      start = start ? b_.CreateSelect(b_.CreateICmpEQ(at.choice, b_.getInt32(i)), own, start) : own;
+    }
+    Value* isNull = b_.CreateICmpEQ(at.offset, b_.getInt64(kNull));
+    return start ? b_.CreateSelect(isNull, b_.getInt64(0), b_.CreateAdd(start, bytes)) : bytes;
   }
 
   void replace(llvm::Instruction& at, Value* value) {
@@ -404,6 +436,7 @@ private:
   llvm::IRBuilder<> b_;
   llvm::DenseMap<Value*, Place> places_;
   std::vector<llvm::PHINode*> phis_;
+  llvm::SmallPtrSet<const llvm::PtrToIntInst*, 8> distances_;
   std::vector<llvm::Instruction*> dead_;
 };
 
