@@ -166,6 +166,8 @@ TEST(Staging, RandomCopiesAreDoneWhereTheyMustBe) {
     refused += isError;
     warned += isWarned && !isError && !isWrong;
   }
+  if (base::kIsSanitized)
+    return;  // too few for shares
   EXPECT_GT(accepted * 4, count) << "most are right";
   EXPECT_GT(refused * 20, count);
   EXPECT_LT(needless * 50, count) << "errors where nothing is wrong";
