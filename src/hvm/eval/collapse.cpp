@@ -1,19 +1,20 @@
 // Enumeration: superpositions are pulled to the top, one step at a time, in the order of a queue with 64 priorities.
 #include "hvm/eval/evaluation.h"
 
+#include <bit>
+
 namespace vortex::hvm {
 
 Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print) {
   first().takeStuckAsFinal(true);  // the order is part of the result
   queue_[0].push_back(makeTerm(Ref, definition));
-  size_t key = 0;
-  for (uint64_t printed = 0; printed < limit;) {
-    for (key = 0; key < queue_.size() && queue_[key].empty();)
-      ++key;
-    if (key == queue_.size())
-      break;
+  uint64_t waiting = 1;  // a bit for each key that has entries
+  for (uint64_t printed = 0; printed < limit && waiting != 0;) {
+    size_t key = static_cast<size_t>(std::countr_zero(waiting));
     Term term = queue_[key].front();
     queue_[key].pop_front();
+    if (queue_[key].empty())
+      waiting &= ~(uint64_t(1) << key);
     for (bool goesOn = true; goesOn;) {
       uint64_t before = 0;
       do {  // again if what was found free may have been bound since
@@ -27,9 +28,10 @@ Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const
         key = key > 0 ? key - 1 : 0;
         term = heap_->words()[at];
       } else if (tagOf(term) == Sup) {
-        std::deque<Term>& next = queue_[std::min(key + 1, queue_.size() - 1)];
-        next.push_back(heap_->words()[at]);
-        next.push_back(heap_->words()[at + 1]);
+        const size_t next = std::min(key + 1, queue_.size() - 1);
+        queue_[next].push_back(heap_->words()[at]);
+        queue_[next].push_back(heap_->words()[at + 1]);
+        waiting |= uint64_t(1) << next;
       } else if (isOutOfFuel(interactions())) {
         return failure();
       } else if (tagOf(term) != Era) {

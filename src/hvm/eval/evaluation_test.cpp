@@ -1,6 +1,7 @@
 #include "hvm/eval/evaluation.h"
 #include "hvm/eval/print.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
 
@@ -59,6 +60,34 @@ TEST(HvmEvaluation, UnscopedPairsAreEvaluatedInBothOrders) {
 TEST(HvmEvaluation, ACyclicNetIsPrintedWithItsDuplications) {
   EXPECT_EQ(normalForm("@main = !x&A=x₁; x₀").substr(0, 11), "PARSE_ERROR");
   EXPECT_EQ(normalForm("@main = λf.λx.!g&K=f; g₀(g₁(x))"), "λa.λb.A₀(A₁(b));!A&K=a;");
+}
+
+// What a duplicated lambda consists of has no words of its own until something else than a call or a copy asks for it.
+TEST(HvmEvaluation, CopiesOfAFunctionAreThatFunctionWhereverTheyGo) {
+  const std::vector<std::string> functions = {"λx.5",          "λx.[1,2]",         "λx.x",     "λx.λy.x",
+                                              "λx.λy.3",       "λx.x + 1",         "λx.#P{x}", "λx.λ{0:1;λn.n}(x)",
+                                              "λx.&B{x,λy.7}", "λx.!y&B=x;[y₀,y₁]"};
+  const std::vector<std::string> places = {
+      "[F₁,F₀]",           "[F₀(1),F₁(2)]",    "[F₁(λz.z),F₀]",  "[F₀ === F₁]",           "[F₀ + 1,2 * F₁]",
+      "[λ{λy.y}(F₀),F₁]",  "λ{#P:1;λz.z}(F₀)", "&(F₀){1,F₁}",    "[(↑F₀)(1),F₁]",         "[%nf(F₀),%nf(F₁)(2)]",
+      "[F₀(&C{1,2}),F₁]",  "[&C{F₀,F₁}(7)]",   "F₀(F₁)",         "[!g&C=F₀;g₁(3),F₁(4)]", "[!g&C=F₁;[g₀,g₁],F₀]",
+      "[!g&(9)=F₀;g₀,F₁]", "[F₀ .&. 1,F₁]",    "[F₀(*),F₁(&{})]"};
+  for (const std::string& function : functions)
+    for (const std::string& place : places)
+      for (bool collects : {false, true}) {
+        std::string written = place;
+        for (size_t at; (at = written.find('F')) != std::string::npos;)
+          written.replace(at, std::string("F₀").size(), "(" + function + ")");
+        std::string copied = place;
+        std::replace(copied.begin(), copied.end(), 'F', 'f');
+        const EvaluationOptions options{.memoryBytes = 1 << 24, .collectsAtEverySafePoint = collects};
+        auto lines = [&](const std::string& text) {
+          const Outcome outcome = evaluate(parseText("@main = " + text, "test"), false, options, ~0ull);
+          EXPECT_FALSE(outcome.error.starts_with("PARSE_ERROR")) << text;
+          return outcome.lines.empty() ? outcome.error : outcome.lines[0];
+        };
+        EXPECT_EQ(lines("!f&A=(" + function + ");" + copied), lines(written)) << function << " in " << place;
+      }
 }
 
 // The tree's garbage is many times the limit; the live part of it is small.

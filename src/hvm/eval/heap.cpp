@@ -103,10 +103,11 @@ void Heap::beginMarking() {
 }
 
 // What marking follows: so many words of a node, what a closure captured, or a cell.
-static constexpr uint8_t kVariable = 65, kSharedCell = 66;
+static constexpr uint8_t kVariable = 65, kSharedCell = 66, kTwoVariables = 67, kCellInside = 68;
 static constexpr std::array<uint8_t, 128> kShapes = [] {
   std::array<uint8_t, 128> shapes = kNodeWords;
-  shapes[Stk] = 1, shapes[Var] = kVariable;
+  shapes[Stk] = 1, shapes[Var] = kVariable, shapes[Svr] = kTwoVariables;
+  shapes[Lm0] = shapes[Lm1] = kCellInside;
   shapes[Dp0] = shapes[Dp1] = shapes[Fut] = kSharedCell;
   return shapes;
 }();
@@ -121,6 +122,18 @@ inline bool Heap::enterCell(Loc loc) {
   return true;
 }
 
+/// Of a duplicated lambda: its two variables, or the cell of its body. Nothing else refers to a cell that is bound.
+[[gnu::noinline]] Term* Heap::visitPart(Loc loc, uint64_t count) {
+  if (count == 1 && !isSub(words_[loc]))
+    return enterCell(loc) ? words_ + loc : nullptr;
+  for (Loc cell = loc; cell < loc + count; ++cell) {
+    lines_[cell / kLineWords] = 1;
+    if (isSub(words_[cell]))
+      pending_.push_back({cell, 1});
+  }
+  return nullptr;
+}
+
 /// Marks what *word refers to. The word that it goes on with: the first of a node, whose others are pending, or a cell's; null: none.
 inline Term* Heap::visit(Term* word, const Code& code) {
   for (;;) {
@@ -128,6 +141,8 @@ inline Term* Heap::visit(Term* word, const Code& code) {
     const Loc loc = locOf(term);
     uint64_t count = kShapes[tagOf(term)];
     if (count >= kVariable) {
+      if (count >= kTwoVariables)
+        return visitPart(loc, count == kTwoVariables ? 2 : 1);
       const Term cell = words_[loc];
       if (isSub(cell)) {
         *word = (cell & ~kSub) | (term & kSub);

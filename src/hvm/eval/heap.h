@@ -75,6 +75,7 @@ private:
   bool sweep(Region& region, uint64_t count);
   void takeFresh(Region& region, uint64_t count);
   bool enterCell(Loc loc);
+  Term* visitPart(Loc loc, uint64_t count);
   Term* visit(Term* word, const Code& code);
 
   Term* words_ = nullptr;

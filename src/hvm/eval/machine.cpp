@@ -232,6 +232,8 @@ value: {
 #undef RULE_OTHER
   default:
     ROOM_POINT_OF_FRAME
+    if (isPartOfDuplicate(tagOf(cur)))
+      VALUE(plain(cur))
     switch (frame) {
 #undef RULE
 #undef RULE_CONSTRUCTOR

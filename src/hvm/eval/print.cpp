@@ -99,7 +99,8 @@ private:
   void quote(char32_t code, char quote);
   void projection(Term term);
   std::string binder(Term term) {
-    return alphabetic(binders_.try_emplace(locOf(term), binders_.size()).first->second, 'a');
+    const uint64_t key = isPartOfDuplicate(tagOf(term)) ? term : locOf(term);  // both sides name one cell
+    return alphabetic(binders_.try_emplace(key, binders_.size()).first->second, 'a');
   }
 
   const Term* heap_;
@@ -124,10 +125,15 @@ void Printer::step(Term term, bool isHead) {
   case Var: out_ += binder(term); return;
   case Dp0:
   case Dp1: return projection(term);
+  case Lm0:
+  case Lm1:
   case Lam: return lambda(term, isHead);
   case App:
   case Dry: return application(term);
   case Sup: out_ += "&" + decodeName(extOf(term)); return fields(term, 2, "{", "}");
+  case Svr:
+    out_ += "&" + decodeName(extOf(term));
+    return put("{"), put(makeTerm(Var, 0, locOf(term))), put(","), put(makeTerm(Var, 0, locOf(term) + 1)), put("}");
   case Mat:
   case Swi: return matchNode(term);
   case Use: return put("λ{"), put(field(term, 0)), put("}");
@@ -152,7 +158,7 @@ void Printer::lambda(Term term, bool isHead) {
   out_ += isHead ? "(λ" : "λ";
   out_ += naming_ == Naming::ByDepth ? alphabetic(depth_, 'a') : binder(term);
   out_ += ".";
-  work_.push_back({field(term, 0), nullptr, depth_ + 1, false});
+  work_.push_back({tagOf(term) == Lam ? field(term, 0) : projectionIn(term), nullptr, depth_ + 1, false});
   if (isHead)
     put(")");
 }

@@ -44,6 +44,10 @@ struct Reducer {
     if (count <= kRecycledWords)
       if (Loc at = machine.recycled_[count - 1].pop())
         return at;
+    return takeNext(count);
+  }
+  /// What is taken one after the other lies side by side.
+  VORTEX_HVM_INLINE Loc takeNext(uint64_t count) {
     if (__builtin_expect(next + count > end, 0))
       refill(count);
     Loc first = next;
@@ -186,14 +190,24 @@ struct Reducer {
     bool isFun = tagOf(lambda) == Fun;
     const Entry* entry = isFun ? &machine.code_.entries[extOf(lambda)] : nullptr;
     bool isErasing = isFun ? ops[entry->op].slot == kNoSlot : (extOf(lambda) & kErasing) != 0;
-    const Loc zero = take(1), one = take(1), body = take(1);
-    Term variable = isErasing ? 0 : node(Sup, label, makeTerm(Var, 0, zero), makeTerm(Var, 0, one));
+    if (isErasing) {  // the lambda's own cell is what both share
+      Loc body = locOf(lambda);
+      if (isFun) {
+        body = take(1);
+        enter(*entry, heap + locOf(lambda));
+        release(locOf(lambda), entry->count);
+        buildInto(ops[entry->op], body);
+      }
+      return {makeTerm(Lm0, label, body), makeTerm(Lm1, label, body)};
+    }
+    // One piece: who asks for a side asks for the body next.
+    const Loc zero = take(3), one = zero + 1, body = zero + 2;
+    const Term variable = makeTerm(Svr, label, zero);
     if (isFun) {
       const Op& op = ops[entry->op];
       enter(*entry, heap + locOf(lambda));
       release(locOf(lambda), entry->count);
-      if (!isErasing)
-        env[op.slot] = variable;
+      env[op.slot] = variable;
       buildInto(op, body);
     } else {
       heap[body] = heap[locOf(lambda)];
@@ -201,8 +215,14 @@ struct Reducer {
     }
     Sides bodies = sidesOf(body, label);
     heap[zero] = bodies.zero, heap[one] = bodies.one;
-    uint32_t ext = isErasing ? kErasing : 0;
-    return {makeTerm(Lam, ext, zero), makeTerm(Lam, ext, one)};
+    return {makeTerm(Lam, 0, zero), makeTerm(Lam, 0, one)};
+  }
+
+  /// The plain term for Lm0, Lm1 or Svr.
+  VORTEX_HVM_INLINE Term plain(Term term) {
+    if (tagOf(term) == Svr)
+      return node(Sup, extOf(term), makeTerm(Var, 0, locOf(term)), makeTerm(Var, 0, locOf(term) + 1));
+    return node(Lam, kErasing, projectionIn(term));
   }
 
   /// Turns the first `dups` fields of the node into dup cells; returns two nodes of `count` fields with their sides.

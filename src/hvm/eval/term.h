@@ -44,6 +44,10 @@ enum Tag : uint32_t {
   Stk,   // in a dup cell: value points at the final stuck value
   Busy,  // in a dup cell: somebody reduces the value
   Slot,  // only in templates: the variable in that slot
+  // What duplicated lambdas consist of, without words of its own; machine.cpp makes plain terms of these wherever it has no rule for them.
+  Lm0,  // ext: label; value: cell. A lambda without variable around the projection Dp0 of that cell
+  Lm1,  // the same around Dp1
+  Svr,  // ext: label. The superposition of the variables at value and the word after it
   Fut,  // an operand that any thread may reduce; value: its cell, which holds the term, Busy or, with SUB set, its value
   kFrames = 64,
   OnArg = kFrames,  // only in rules: an argument is a term with SUB set, without header
@@ -90,6 +94,12 @@ constexpr bool isBusy(Term cell) { return cell >> kTagShift == Busy; }
 /// Values with these tags are stuck: they wait for a variable or a duplication, and might go on later. (Of natives only %nf is, whose normal form waits.)
 constexpr bool isWaiting(Tag tag) {
   return tag == App || tag == Var || tag == Dp0 || tag == Dp1 || (tag >= Op2 && tag <= Or) || tag == Pri;
+}
+
+constexpr bool isPartOfDuplicate(Tag tag) { return tag >= Lm0 && tag <= Svr; }
+/// The body of a lambda Lm0 or Lm1.
+constexpr Term projectionIn(Term lambda) {
+  return makeTerm(tagOf(lambda) == Lm0 ? Dp0 : Dp1, extOf(lambda), locOf(lambda));
 }
 
 // Words of the node that a term with this tag points at; references to cells have none of their own. kCaptured: as many as its entry captures.

@@ -74,6 +74,18 @@ private:
       lambdas.push_back(indices_.at(locOf(term)));
       return at(term, to);
     }
+    case Lm0:
+    case Lm1: {
+      const Loc to = image.allocate(1);
+      open_.push_back({projectionIn(term), to, 0});
+      return makeTerm(Lam, kErasing, to);
+    }
+    case Svr: {
+      const Loc to = image.allocate(2);
+      for (uint32_t i = 0; i < 2; ++i)
+        open_.push_back({makeTerm(Var, 0, locOf(term) + i), to, i});
+      return makeTerm(Sup, extOf(term), to);
+    }
     case Fut:
     case Dp0:
     case Dp1: {
