@@ -237,6 +237,29 @@ def test_products(vortex, tmp_path, kind):
     assert (np.abs(c - wanted) <= tolerance * np.abs(wanted)).all()
 
 
+LARGE_BLOCKS = """
+@tile(m = 128, n = 128)
+kernel product(a: &Tensor<f32, [K, M]>, b: &Tensor<f32, [K, N]>, rows: &Tensor<f32, [M]>, columns: &Tensor<f32, [N]>) -> Tensor<f32, [M, N]> {
+    var acc: Tensor<f32, [128, 128]> = Tensor.zeros()
+    for k in range(0, K, 32) {
+        acc += a[k..k + 32, block_m..block_m + 128].transpose() @ (b[k..k + 32, block_n..block_n + 128] * 2.0)
+    }
+    let sum = acc + columns[block_n..block_n + 128]
+    return sum * sum - rows[block_m..block_m + 128].reshape([128, 1]) * 0.5
+}
+"""
+
+
+def test_products_whose_sums_exceed_the_memory_of_a_threadgroup_are_made_in_parts(vortex, tmp_path):
+    rng = np.random.default_rng()
+    m, n, k = (int(extent) for extent in rng.integers(100, 300, 3))
+    a, b, rows, columns = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((k, m), (k, n), m, n))
+    inputs = {"a": ("f32", a), "b": ("f32", b), "rows": ("f32", rows), "columns": ("f32", columns)}
+    (c,) = run(vortex, tmp_path, LARGE_BLOCKS, "let c = product(&a, &b, &rows, &columns)", inputs, ["c"])
+    total = a.T.astype(np.float64) @ b * 2 + columns
+    np.testing.assert_allclose(c, total * total - rows[:, None] * 0.5, rtol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
 def test_products_of_integers(vortex, tmp_path, kind):
     """Elements of 64 bits: no plan for large chips fits 32 KiB."""
@@ -337,8 +360,8 @@ REFUSED = [
     ("f64", "kernel k(x: &Tensor<f64, [N]>) -> Tensor<f64, [N]> { return §x * 2.0 }", "f64"),
     ("wide atomics", "@launch(grid = 1, block = 32)\nkernel k(t: &mut Tensor<u64, [1]>) { if thread.local_id == 0 { §atomic_add(&mut t[0], 1) } }", "atomics on 64-bit elements"),
     ("ordered atomics", "@launch(grid = 1, block = 32)\nkernel k(t: &mut Tensor<u32, [1]>) { if thread.local_id == 0 { §atomic_add(&mut t[0], 1, order = .release) } }", "before version 3.2"),
-    ("large tiles", "@tile(m = 128, n = 128)\nkernel §k(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {\n    var acc: Tensor<f32, [128, 128]> = Tensor.zeros()\n"
-     "    for k in range(0, K, 32) {\n        acc += a[block_m..block_m + 128, k..k + 32] @ b[k..k + 32, block_n..block_n + 128]\n    }\n    return acc\n}", "bytes of shared memory per block, apple_m1 has 32768"),
+    ("large tiles", "@tile(m = 128, n = 128)\nkernel k(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {\n    var acc: Tensor<f32, [128, 128]> = §Tensor.zeros()\n"
+     "    for k in range(0, K, 32) {\n        acc = acc * 0.5 + a[block_m..block_m + 128, k..k + 32] @ b[k..k + 32, block_n..block_n + 128]\n    }\n    return acc\n}", "blocks have 32768 bytes of shared memory"),
     ("many tensors", "kernel §k(" + ", ".join(f"x{i}: &Tensor<f32, [N]>" for i in range(30)) + ", out: &mut Tensor<f32, [N]>) {\n    let i = thread.global_id\n"
      "    if i < N { out[i] = " + " + ".join(f"x{i}[i]" for i in range(30)) + " }\n}", "more than 29 tensors"),
     ("many slots", "kernel §k(" + ", ".join(f"x{i}: i32" for i in range(520)) + ", out: &mut Tensor<i32, [N]>) {\n    let i = thread.global_id\n"

@@ -12,6 +12,7 @@
 #include "target/gpu/tiles/schedule.h"
 #include "target/gpu/tiles/tiles.h"
 #include "target/metal/reuse_arithmetic.h"
+#include "target/metal/split_products.h"
 #include "target/metal/writer.h"
 
 #include <mlir/IR/Verifier.h>
@@ -39,6 +40,8 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string&
       return base::Error{base::concat(ir::describeLocation(phase), ": `", phase.getSymName().str(),
                                       "` is cooperative, but the threadgroups of a Metal dispatch need not run at the "
                                       "same time")};
+  // The other half is for the operands.
+  splitProducts(module, smallest().sharedBytesPerBlock / 2);
   artifact::Kernel kernel;
   kernel.target = target;
   mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
