@@ -110,14 +110,16 @@ def test_shared_memory_is_added_to(random):
 def tickets(Counter, Out, BLOCK: metile.constexpr):
     number = metile.atomic_add(Counter + 0, 2)
     metile.store(Out + number * BLOCK // 2 + metile.thread_id(), number)
+    for _ in metile.tile_range(0, metile.thread_id() % 3):
+        metile.atomic_add(Counter + 1, 1)  # each lane as often as its own loop runs
 
 
 @pytest.mark.filterwarnings("ignore:.*W0631")
 @pytest.mark.parametrize("block", [1, 32, 48])
 def test_what_is_the_same_for_all_lanes_is_added_once(block):
-    counter, out = np.zeros(1, np.uint32), np.full(5 * block, -1, np.int32)
+    counter, out = np.zeros(2, np.uint32), np.full(5 * block, -1, np.int32)
     tickets[(5,)](counter, out, BLOCK=block)
-    assert counter[0] == 10
+    assert counter.tolist() == [10, 5 * sum(lane % 3 for lane in range(block))]
     np.testing.assert_array_equal(out, np.repeat([0, 2, 4, 6, 8], block))
 
 

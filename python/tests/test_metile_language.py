@@ -61,6 +61,7 @@ DOUBLE_FUNCTIONS = {
 FLOAT_CASES = {
     "add": (lambda a, b: a + b, lambda a, b: a + b), "sub": (lambda a, b: a - b, lambda a, b: a - b), "mul": (lambda a, b: a * b, lambda a, b: a * b),
     "div": (lambda a, b: a / b, lambda a, b: a / b), "floordiv is exact": (lambda a, b: a // b, lambda a, b: a / b),
+    "masks compared": (lambda a, b: metile.where((a > 1) < (b > 1), a, b), lambda a, b: np.where((a > 1) < (b > 1), a, b)),
     "literal left": (lambda a, b: 1 + a, lambda a, b: 1 + a), "literal right": (lambda a, b: a * 2, lambda a, b: a * 2),
     "reflected sub": (lambda a, b: 0.5 - a, lambda a, b: 0.5 - a), "reflected div": (lambda a, b: 1 / b, lambda a, b: 1 / b),
     "neg": (lambda a, b: -a, lambda a, b: -a), "abs": (lambda a, b: abs(a) + metile.abs(b), lambda a, b: np.abs(a) + np.abs(b)),
@@ -175,6 +176,21 @@ def test_reductions_are_exact_for_any_number_of_lanes(name, lanes, offset, rando
     np.testing.assert_allclose(out, oracle(x.astype(np.float64), axis=1), rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype, low, high", [(np.int32, -500, -100), (np.int32, 100, 500), (np.uint32, 1 << 31, 1 << 32), (np.uint8, 100, 200)])
+def test_reductions_of_integers_and_masks_begin_with_nothing(dtype, low, high, random):
+    @metile.kernel
+    def reduce(X, Out, Count, N, BLOCK: metile.constexpr):
+        lanes = metile.arange(0, BLOCK)
+        x = metile.load(X + lanes, mask=lanes < N)
+        metile.store(Out + 0, metile.max(x))
+        metile.store(Out + 1, metile.min(x))
+        metile.store(Count + 0, metile.sum((x % 2 == 0) | (lanes < 0)))
+
+    x, out, count = random.integers(low, high, 45).astype(dtype), np.zeros(2, dtype), np.zeros(1, np.int32)
+    run(reduce, 1, x, out, count, 45, BLOCK=64)
+    assert out.tolist() == [x.max(), x.min()] and count[0] == (x % 2 == 0).sum()
+
+
 def test_sums_of_halves_are_rounded_once(random):
     @metile.kernel
     def total(X, Out, BLOCK: metile.constexpr):
@@ -223,20 +239,54 @@ def test_ragged_rows_do_not_count_masked_lanes(n, offset, random):
 @metile.kernel
 def fibonacci(Out, N):
     a, b = 0, 1
+    first, second = 5, 7
     for _ in metile.tile_range(0, N):
         a, b = b, a + b
-    metile.store(Out + 0, a)
-    metile.store(Out + 1, b)
+        first, second = second, first
+    for at, value in enumerate((a, b, first, second)):
+        metile.store(Out + at, value)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 30])
 def test_carried_pairs_change_together(n):
-    out = np.full(2, -1, np.int32)
+    out = np.full(4, -1, np.int32)
     run(fibonacci, 1, out, n)
-    a, b = 0, 1
+    a, b, first, second = 0, 1, 5, 7
     for _ in range(n):
-        a, b = b, a + b
-    np.testing.assert_array_equal(out, [a, b])
+        a, b, first, second = b, a + b, second, first
+    np.testing.assert_array_equal(out, [a, b, first, second])
+
+
+@metile.kernel
+def delayed(Out, N):
+    first, second, third = 1, 2, 3
+    for _ in metile.tile_range(0, N):
+        first = second
+        second = third
+        third = third + 10
+    metile.store(Out + 0, first)
+
+
+@metile.kernel
+def latest(X, Out, N, BLOCK: metile.constexpr):
+    lanes = metile.arange(0, BLOCK)
+    x = metile.load(X + lanes, mask=lanes < 3)
+    for i in metile.tile_range(1, N):
+        x = metile.load(X + i * BLOCK + lanes, mask=(lanes + i) % 4 == 0)
+    metile.store(Out + 0, metile.min(x))
+    metile.store(Out + 1, metile.max(x))
+
+
+def test_what_later_iterations_read_is_carried_and_lanes_that_were_valid_stay_so(random):
+    out = np.zeros(1, np.int32)
+    for n, expected in enumerate((1, 2, 3, 13, 23)):
+        run(delayed, 1, out, n)
+        assert out[0] == expected
+    x, out = random.uniform(1, 2, (4, 32)).astype(np.float32), np.zeros(2, np.float32)
+    run(latest, 1, x, out, 3, BLOCK=32)
+    lanes = np.arange(32)
+    last = np.where((lanes + 2) % 4 == 0, x[2], np.where((lanes + 1) % 4 == 0, x[1], np.where(lanes < 3, x[0], np.nan)))
+    assert out.tolist() == [np.nanmin(last), np.nanmax(last)]
 
 
 @metile.kernel
@@ -326,11 +376,14 @@ def simdgroups(X, Out, N, BLOCK: metile.constexpr):
     metile.store(Out + BLOCK + thread, metile.simd_max(metile.load(X + thread)))
     metile.store(Out + 2 * BLOCK + thread, metile.simd_shuffle_xor(metile.load(X + thread), 5))
     metile.store(Out + 3 * BLOCK + thread, metile.simd_broadcast(metile.load(X + thread), 3))
+    some = metile.load(X + thread, mask=lane > 20) - 9.0  # lanes that are left out hold -9 and do not count
+    metile.store(Out + 4 * BLOCK + thread, metile.simd_sum(some))
+    metile.store(Out + 5 * BLOCK + thread, metile.simd_max(some - 9.0))
 
 
 def test_operations_of_simdgroups(random):
     x = random.standard_normal((13, 32), dtype=np.float32)
-    out = np.full((4, 128), np.nan, np.float32)
+    out = np.full((6, 128), np.nan, np.float32)
     run(simdgroups, 1, x, out, 13, BLOCK=128)
     for group in range(4):
         np.testing.assert_allclose(out[0, group * 32], x[group::4].astype(np.float64).sum(), rtol=1e-4, atol=1e-4)
@@ -338,6 +391,9 @@ def test_operations_of_simdgroups(random):
     np.testing.assert_array_equal(out[1].reshape(4, 32), np.repeat(four.max(axis=1), 32).reshape(4, 32))
     np.testing.assert_array_equal(out[2].reshape(4, 32), four[:, np.arange(32) ^ 5])
     np.testing.assert_array_equal(out[3].reshape(4, 32), np.repeat(four[:, 3], 32).reshape(4, 32))
+    some = four[:, 21:].astype(np.float64) - 9
+    np.testing.assert_allclose(out[4].reshape(4, 32), np.repeat(some.sum(axis=1), 32).reshape(4, 32), rtol=1e-5)
+    np.testing.assert_allclose(out[5].reshape(4, 32), np.repeat(some.max(axis=1) - 9, 32).reshape(4, 32), rtol=1e-5)
 
 
 @metile.kernel
