@@ -90,6 +90,11 @@ TEST(HvmEvaluation, CopiesOfAFunctionAreThatFunctionWhereverTheyGo) {
       }
 }
 
+// Two of DUP-LAM, three of APP-LAM, two of DUP-NOD.
+TEST(HvmEvaluation, CallsOfCopiesWithoutVariableCount) {
+  EXPECT_EQ(evaluate("@main = !f&A=(λx.5);!g&B=f₀;[g₀(1),g₁(2),f₁(3)]").interactions, 7u);
+}
+
 // The tree's garbage is many times the limit; the live part of it is small.
 TEST(HvmEvaluation, MemoryIsReclaimed) {
   Outcome outcome = evaluate("@make = λ{0: #L{1}; λ&n. #N{@make(n - 1), @make(n - 1)}}\n"

@@ -141,6 +141,11 @@ NodeId Parser::suffixAfter(NodeId left, int level) {
 std::vector<NodeId> Parser::arguments(std::string_view close) {
   std::vector<NodeId> found;
   while (!cursor_->take(close) && !cursor_->failed()) {
+    static constexpr std::string_view kNoTerm = ")]};,";
+    if (cursor_->atEnd() || kNoTerm.find(cursor_->spelledAt(cursor_->position())) != std::string_view::npos) {
+      cursor_->fail(base::concat("`", close, "` or a term"));
+      break;
+    }
     found.push_back(term());
     cursor_->take(",");
   }

@@ -1,5 +1,6 @@
 #include "hvm/syntax/program.h"
 
+#include <array>
 #include <gtest/gtest.h>
 
 namespace {
@@ -60,6 +61,19 @@ TEST(Parser, ErrorsNameLineAndColumnInCodePoints) {
   EXPECT_EQ(errorOf("@main = &Tup{1,2}"), "PARSE_ERROR (p.hvm4:1:10)");
   EXPECT_EQ(errorOf("@main = 'ab'"), "PARSE_ERROR (p.hvm4:1:11)");
   EXPECT_EQ(errorOf("@main = \"\xff\""), "PARSE_ERROR (p.hvm4:1:10)");
+}
+
+TEST(Parser, UnclosedArgumentsNameWhatClosesThem) {
+  for (const auto& [text, place, closing] : {std::array{"@main = %log(\"a\"\n", "2:1", "`)`"},
+                                             {"@main = [1, 2", "1:14", "`]`"},
+                                             {"@main = @f(1]", "1:13", "`)`"},
+                                             {"@main = #A{1,,2}", "1:14", "`}`"}}) {
+    const auto program = parseText(text, "p");
+    ASSERT_FALSE(program.ok()) << text;
+    EXPECT_TRUE(
+        program.error().message.starts_with(std::string("PARSE_ERROR (p:") + place + ")\n- expected: " + closing))
+        << program.error().message;
+  }
 }
 
 TEST(Parser, DeepNestingIsAnErrorAndLongListsAreNot) {
