@@ -151,6 +151,18 @@ def test_other_arguments_after_a_direct_launch_go_the_general_way(on_cpu, case):
     np.testing.assert_array_equal(out, x * 6)
 
 
+def test_two_matrices_of_one_argument_are_launched_directly(on_cpu, random):
+    @metile.kernel
+    def added(X, Out, N, COLUMNS: metile.constexpr):
+        tile = metile.tile_load(X, 0, 0, COLUMNS, (2, COLUMNS)) + metile.tile_load(X + 2 * COLUMNS, 0, 0, COLUMNS, (2, COLUMNS))
+        metile.tile_store(Out, 0, 0, COLUMNS, tile, (2, COLUMNS))
+
+    for _ in range(3):
+        x, out = random.integers(-9, 9, (4, 8)).astype(np.float32), np.full((2, 8), np.nan, np.float32)
+        added[1](x, out, 3, COLUMNS=8)
+        np.testing.assert_array_equal(out, x[:2] + x[2:])
+
+
 def test_the_interpreter_is_obeyed_after_a_direct_launch(on_cpu, monkeypatch):
     x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
     scaled[(1,)](x, out, 8, 2.0)

@@ -48,6 +48,12 @@ def test_a_row_for_each_number_is_free(n):
     assert np.isnan(out[7 * n :]).all()
 
 
+def test_all_lanes_read_a_number_before_the_next_is_drawn(monkeypatch):
+    monkeypatch.setenv("METILE_CHECK", "1")
+    texts, out = warned(work(own_rows))
+    assert texts == [] and not np.isnan(out[: 7 * BLOCK]).any()
+
+
 def test_what_the_loop_carries_may_be_stored():
     body = lambda out, number, lanes, state, n: metile.store(out + number * n + lanes, 1.0 * state)  # noqa: E731
     texts, out = warned(work(body, lambda state, number: state + 1))

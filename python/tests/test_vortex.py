@@ -74,10 +74,14 @@ def test_a_prepared_launch_repeats(program, device):
     if device != "cpu":
         return
     x = np.zeros(33, np.float32)
+    holders = sys.getrefcount(x)
     step = program.increment.prepare(x, 1)
+    assert sys.getrefcount(x) > holders
     step()
     step.repeat(4)
     np.testing.assert_array_equal(x, np.full(33, 5, np.float32))
+    del step
+    assert sys.getrefcount(x) == holders
 
 
 @pytest.mark.parametrize("arguments, kind, message", [
