@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <optional>
 
 namespace {
 
@@ -108,6 +110,30 @@ TEST(HvmEvaluation, MemoryIsReclaimed) {
   EXPECT_GT(outcome.collections, 3u);
 }
 
+/// What a program of tests/hvm expects: the block of comments at its end, `//!` for a normal form. Nothing where flags or patterns are involved.
+std::optional<std::string> expectedOf(const std::filesystem::path& path, bool isCollapsed) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);)
+    lines.push_back(line);
+  std::string expected;
+  bool isNormalForm = false;
+  for (; !lines.empty() && lines.back().starts_with("//"); lines.pop_back()) {
+    isNormalForm |= lines.back().starts_with("//!");
+    const std::string text = lines.back().substr(lines.back().starts_with("//!") ? 3 : 2);
+    expected = expected.empty() ? text : text + "\n" + expected;
+  }
+  const bool isPlain = !expected.empty() && !expected.starts_with("EXPECT_") && !lines[0].starts_with("//!");
+  return isPlain && isNormalForm != isCollapsed ? std::optional(expected) : std::nullopt;
+}
+
+std::string joined(const Outcome& outcome) {
+  std::string text = outcome.error;
+  for (size_t i = outcome.lines.size(); i-- > 0;)
+    text = text.empty() ? outcome.lines[i] : outcome.lines[i] + "\n" + text;
+  return text;
+}
+
 // Every program of tests/hvm, collected at every safe point, and with threads.
 TEST(HvmEvaluation, CollectionsAndThreadsChangeNeitherResultsNorCounts) {
   for (const auto& file : std::filesystem::directory_iterator("tests/hvm/programs")) {
@@ -121,6 +147,8 @@ TEST(HvmEvaluation, CollectionsAndThreadsChangeNeitherResultsNorCounts) {
     if (compile(*program)->hasEffects)
       continue;
     Outcome plain = evaluate(program, false, {.memoryBytes = 1 << 28}, ~0ull);
+    if (auto expected = expectedOf(file.path(), false))
+      EXPECT_EQ(joined(plain), *expected) << name;
     for (unsigned threads : {1, 2, 3, 8}) {
       EvaluationOptions options{.memoryBytes = 1 << 28, .threads = threads, .seed = threads};
       options.collectsAtEverySafePoint = plain.interactions < (threads == 1 ? 20000 : 1000);
@@ -137,6 +165,8 @@ TEST(HvmEvaluation, CollectionsAndThreadsChangeNeitherResultsNorCounts) {
       continue;
     Outcome lines = evaluate(program, true, {.memoryBytes = 1 << 28}, 50);
     Outcome stressed = evaluate(program, true, {.memoryBytes = 1 << 28, .collectsAtEverySafePoint = true}, 50);
+    if (auto expected = expectedOf(file.path(), true))
+      EXPECT_EQ(joined(lines), *expected) << name;
     EXPECT_EQ(lines.lines, stressed.lines) << name;
     EXPECT_EQ(lines.interactions, stressed.interactions) << name;
   }
