@@ -53,8 +53,8 @@ def coordinates(name, get, ctype="uint3"):
     rule("input_" + name, "uint", "out[at] = v.x + 100 * v.y + 10000 * v.z;", lambda t, e: (lambda v: v[0] + 100 * v[1] + 10000 * v[2])(get(t)), f"{ctype} v [[{name}]]", **EDGES)
 
 
-def number(name, get, ctype="uint"):
-    rule("input_" + name, "uint", "out[at] = v;", lambda t, e: get(t), f"{ctype} v [[{name}]]", **EDGES)
+def number(name, get, ctype="uint", sizes=EDGES):
+    rule("input_" + name, "uint", "out[at] = v;", lambda t, e: get(t), f"{ctype} v [[{name}]]", **sizes)
 
 
 coordinates("thread_position_in_grid", lambda t: t.position)
@@ -67,8 +67,8 @@ coordinates("dispatch_threads_per_threadgroup", lambda t: t.block)
 number("thread_index_in_threadgroup", lambda t: t.index)
 number("thread_index_in_simdgroup", lambda t: t.index % 32, "ushort")
 number("simdgroup_index_in_threadgroup", lambda t: t.index // 32)
-number("simdgroups_per_threadgroup", lambda t: -(-math.prod(t.width) // 32))
-number("dispatch_simdgroups_per_threadgroup", lambda t: -(-math.prod(t.block) // 32))
+number("simdgroups_per_threadgroup", lambda t: -(-math.prod(t.width) // 32), sizes={"grid": (70, 2), "block": (40, 2)})
+number("dispatch_simdgroups_per_threadgroup", lambda t: -(-math.prod(t.block) // 32), sizes={"grid": (70, 2), "block": (40, 2)})
 number("threads_per_simdgroup", lambda t: 32)
 number("thread_execution_width", lambda t: 32)
 number("thread_index_in_quadgroup", lambda t: t.index % 4, "ushort")
@@ -242,3 +242,9 @@ rule("parameters_that_a_function_constant_brings", "int", "out[at] = has_some ? 
 rule("structures_as_arguments", "int", "out[at] = n[at] * s.scale + s.offsets[1];", lambda t, e: N[t.at] * 3 + 9, "constant Settings& s [[buffer(2)]]", "struct Settings { int scale; int offsets[2]; };", options=["--buffer", "2=i32:3,8,9"])
 rule("vectors_as_arguments", "float", "out[at] = v.y + w;", lambda t, e: 4.5, "constant float2& v [[buffer(2)]], constant float& w [[buffer(3)]]", options=["--buffer", "2=f32:1,4", "--buffer", "3=f32:0.5"])
 rule("buffers_without_an_index_follow_each_other", "int", "out[at] = n[at] + a[0] * 10 + b[0];", lambda t, e: N[t.at] + 34, "device const int* a, device const int* b", options=["--buffer", "2=i32:3", "--buffer", "3=i32:4"])
+
+# Conditions around barriers.
+rule("a_condition_that_was_known_before_the_outer_one", "int",
+     "threadgroup int s[32]; const bool known = n[at] > 0; out[at] = known ? 1 : 3; s[at % 32] = 4; threadgroup_barrier(mem_flags::mem_threadgroup);\n"
+     "  if (at % 3 == 0) { out[at] = 2; threadgroup_barrier(mem_flags::mem_threadgroup); if (known) { threadgroup_barrier(mem_flags::mem_threadgroup); out[at] = s[at % 32]; } }",
+     lambda t, e: (4 if N[t.at] > 0 else 2) if t.at % 3 == 0 else 1 if N[t.at] > 0 else 3)
