@@ -128,3 +128,7 @@ rule("unrolled_loops", "int", "int s = 0; _Pragma(\"clang loop unroll(full)\") f
 rule("types_of_simd_h", "float", "Shared s = {{x[i], 2}, {1, 2, 3}, {4, 5, 6, 7}, matrix_float2x2(2), {1, 2}}; simd::float2 v = s.turn * s.at; out[i] = v.x + s.place.z * s.size.w + s.packed.y + sizeof(s.place);",
      lambda i: 2 * X[i] + 21 + 2 + 16,
      "\n#include <metal_raytracing>\n#include <simd/simd.h>\nstruct Shared { vector_float2 at; simd_float3 place; vector_uint4 size; simd_float2x2 turn; simd_packed_float2 packed; };")
+
+rule("choices_of_packed_and_other_vectors", "float",
+     "packed_float3 p = {x[i], 1, 2}; float3 v = i & 1 ? p : float3(7, 8, 9); packed_float3 q = i & 2 ? packed_float3(4, 5, 6) : p; thread packed_float3* r = &q; v += i & 4 ? *r : v; out[i] = v.x * 100 + v.y * 10 + v.z;",
+     lambda i: (lambda v, q: sum(f * (a + (b if i & 4 else a)) for f, a, b in zip((100, 10, 1), v, q)))((X[i], 1, 2) if i & 1 else (7, 8, 9), (4, 5, 6) if i & 2 else (X[i], 1, 2)))

@@ -240,7 +240,7 @@ rule("parameters_that_a_function_constant_brings", "int", "out[at] = has_some ? 
 
 # Arguments in constant memory.
 rule("structures_as_arguments", "int", "out[at] = n[at] * s.scale + s.offsets[1];", lambda t, e: N[t.at] * 3 + 9, "constant Settings& s [[buffer(2)]]", "struct Settings { int scale; int offsets[2]; };", options=["--buffer", "2=i32:3,8,9"])
-rule("vectors_as_arguments", "float", "out[at] = v.y + w;", lambda t, e: 4.5, "constant float2& v [[buffer(2)]], constant float& w [[buffer(3)]]", options=["--buffer", "2=f32:1,4", "--buffer", "3=f32:0.5"])
+rule("vectors_as_arguments", "float", "float2 l = v * 2; l = at & 1 ? (l) : v; out[at] = l.y + w;", lambda t, e: 8.5 if t.at & 1 else 4.5, "constant float2& v [[buffer(2)]], constant float& w [[buffer(3)]]", options=["--buffer", "2=f32:1,4", "--buffer", "3=f32:0.5"])
 rule("buffers_without_an_index_follow_each_other", "int", "out[at] = n[at] + a[0] * 10 + b[0];", lambda t, e: N[t.at] + 34, "device const int* a, device const int* b", options=["--buffer", "2=i32:3", "--buffer", "3=i32:4"])
 
 # Conditions around barriers.

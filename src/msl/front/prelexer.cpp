@@ -306,8 +306,10 @@ private:
     insert(words_[end - 1].end, ")");
   }
 
+  /// A place, what a name of one points at, or a packed vector that is made: `a.b[i]`, `*p`, `packed_float3(…)`.
   size_t choice(size_t i) {
-    const size_t end = afterPlace(i + 1);
+    const bool isMade = at(i + 1).starts_with("packed_") && at(i + 2) == "(";
+    const size_t end = isMade ? afterBracket(i + 2) : afterPlace(at(i + 1) == "*" && isName(i + 2) ? i + 2 : i + 1);
     const bool isWhole =
         at(i) == "?" ? at(end) == ":" : at(end) == ";" || at(end) == ")" || at(end) == "," || at(end) == "}";
     if (end > i + 1 && isWhole)

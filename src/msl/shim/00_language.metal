@@ -203,11 +203,17 @@ template <class B> struct negation : bool_constant<!B::value> {};
 template <class... B> using _disjunction = disjunction<B...>;
 template <class... B> using _conjunction = conjunction<B...>;
 
+/// What an operand of `?:` is; packed vectors, which convert to vectors and back, are vectors.
+template <class T> struct __chosen {
+  typedef T type;
+};
 /// Operands of `?:` that lie in an address space as objects of a class; the pre-lexer puts it there.
 template <class T> __VX constexpr decltype(auto) __msl_value(T&& x) {
   typedef remove_reference_t<T> U;
-  if constexpr (__is_class(U) && !__is_same(remove_addrspace_t<U>, U))
-    return remove_cv_t<remove_addrspace_t<U>>(x);
+  typedef remove_cv_t<remove_addrspace_t<U>> D;
+  typedef typename __chosen<D>::type V;
+  if constexpr (__is_class(U) && (!__is_same(remove_addrspace_t<U>, U) || !__is_same(D, V)))
+    return V(D(x));
   else
     return static_cast<T&&>(x);
 }

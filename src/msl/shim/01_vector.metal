@@ -179,6 +179,9 @@ template <class T> struct packed_vec<T, 4> {
   typedef vec<T, 4> V;
   __PACKED_MEMBERS(4, __PACKED_SWIZZLES4)
 };
+template <class T, int N> struct __chosen<packed_vec<T, N>> {
+  typedef vec<T, N> type;
+};
 #define __PACKED_BINARY(op)                                                                                            \
   template <class T, int N> __VX auto operator op(packed_vec<T, N> a, packed_vec<T, N> b) {                            \
     return vec<T, N>(a) op vec<T, N>(b);                                                                               \
