@@ -92,6 +92,23 @@ kernel rows(x: &mut Tensor<f32, [N, 8]>) {
   EXPECT_TRUE(built({1, 128, 1}).ok());
 }
 
+TEST(ProgramTest, BlocksThatTheKernelComputesAreNoOthers) {
+  const Program program = Program::compile("parts.vx", R"(
+@launch(grid = [ceil_div(N, M)], block = M)
+kernel parts(x: &mut Tensor<f32, [N]>, y: &Tensor<f32, [M]>) {
+    let i = block.id.x * M + thread.local_id
+    if i < N {
+        x[i] += y[thread.local_id]
+    }
+}
+)");
+  EXPECT_EQ(program.report(), "");
+  EXPECT_TRUE(program.build("parts").ok());
+  const auto other = program.build("parts", {.block = std::array<int64_t, 3>{64, 1, 1}});
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.error().message.find("error[E0630]: race on `x`"), std::string::npos) << other.error().message;
+}
+
 TEST(ProgramTest, TheInterpreterAgreesWithTheDevice) {
   const Program program = Program::compile("scale.vx", kScale);
   std::vector<float> x = randomNumbers(37);

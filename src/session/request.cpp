@@ -57,9 +57,10 @@ std::optional<std::array<int64_t, 3>> uncheckedBlock(const lang::Function& kerne
   if ((!request.block && !isUsual) || spec.checkedBlocks.empty())
     return std::nullopt;
   const std::array<int64_t, 3> block = request.block.value_or(lang::defaultBlock(spec, {}));
+  const bool isAny = spec.block.empty();  // what the kernel computes is the size of its own blocks alone
   const auto isLike = [&](const auto& checked) {
     return std::equal(block.begin(), block.end(), checked.begin(),
-                      [](int64_t threads, std::optional<int64_t> each) { return !each || each == threads; });
+                      [&](int64_t threads, std::optional<int64_t> each) { return each ? each == threads : isAny; });
   };
   return std::ranges::any_of(spec.checkedBlocks, isLike) ? std::nullopt : std::optional(block);
 }

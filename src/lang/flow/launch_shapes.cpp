@@ -140,6 +140,7 @@ LaunchShapes launchShapes(const Function& kernel, const Program& program, const 
     const auto& [x, y, z] = *outside.block;
     shapes.blocks = {{x, y, z}};
   } else if (!spec.block.empty()) {
+    shapes.usesOwnBlock = shapes.blocks.empty();
     shapes.blocks.insert(shapes.blocks.begin(), shapeOf(spec.block));
   } else if (shapes.blocks.empty() || spec.gridKind == GridKind::Domain) {
     shapes.hasUsualBlock = true;

@@ -14,6 +14,7 @@ struct LaunchShapes {
   std::vector<BlockShape> blocks;  ///< the first is the kernel's own, where it has one
   bool hasUsualBlock = false;      ///< the first is what is taken where nobody says
   BlockShape grid;                 ///< blocks per axis, where they are constant
+  bool usesOwnBlock = false;       ///< the kernel has one, and no launch gives another
   bool usesOwnGrid = false;        ///< no launch gives another grid
   bool isGridGiven = false;        ///< some launches may give others than `grid`
   std::array<bool, 3> asksBlocks{},

@@ -52,13 +52,15 @@ TEST(GridBarriers, OrderAccessesOfDifferentBlocks) {
                            "x[i] = n\nsync_grid()\ny[i] = x[(i + 64) % 256]\nsync_grid()\nx[i] = y[i]",
                            "for k in 0..n { y[i] = x[255 - i]\nsync_grid()\nx[i] = y[i] + k\nsync_grid() }",
                            "var r = 0usize\nwhile r < 9 { x[(i + r) % 256] = n\nr += 1\nsync_grid() }",
-                           "if i == 0 { f[0] = n }\nsync_grid()\nif f[0] == 3 { y[i] = 1 }"})
+                           "if i == 0 { f[0] = n }\nsync_grid()\nif f[0] == 3 { y[i] = 1 }",
+                           "let o = c[3] as usize\nx[(i + o) % 256] = n\nsync_grid()"})
     EXPECT_EQ(gridIds(body), "") << body;
   for (const char* body :
        {"x[i] = n\nsync_block()\ny[i] = x[255 - i]", "x[i] = n\nsync_grid()\ny[i] = x[255 - i]\nx[i] = 3",
         "for k in 0..3 { y[i] = x[255 - i]\nsync_grid()\nx[i] = y[i] + k }",
         "var r = block.id\nfor k in 0..4 { x[(t + r * 64) % 256] = n\nr = r * 2\nsync_grid() }",
-        "if i == 0 { f[0] = n }\nif f[0] == 3 { y[i] = 1 }\nsync_grid()"})
+        "if i == 0 { f[0] = n }\nif f[0] == 3 { y[i] = 1 }\nsync_grid()",
+        "let o = c[block.id] as usize\nx[(i + o) % 256] = n\nsync_grid()"})
     EXPECT_NE(gridIds(body), "") << body;
 }
 

@@ -71,10 +71,10 @@ bool place(const Function& kernel, const BlockShape& shape, const BlockShape& gr
       spec.gridKind == GridKind::Domain ? defaultBlock(spec, fixed) : std::array<int64_t, 3>{1, 1, 1};
   for (size_t axis = 0; axis < 3; ++axis) {
     std::optional<int64_t> size = usual[axis];
-    if (!spec.block.empty())
-      size = axis < spec.block.size() ? evaluateSize(*spec.block[axis], launch.dims) : 1;
-    else if (shape[axis])
+    if (shape[axis])
       size = shape[axis];
+    else if (!spec.block.empty())
+      size = axis < spec.block.size() ? evaluateSize(*spec.block[axis], launch.dims) : 1;
     if (!size || *size < 1 || *size > 1024)
       return false;
     launch.block[axis] = *size;
@@ -177,7 +177,7 @@ std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vect
       free.push_back(i);
   }
   std::vector<BlockShape> blocks = shapes;
-  if (blocks.empty() || !kernel.kernel->block.empty())
+  if (blocks.empty())
     blocks = {BlockShape{}};
   // Equal sizes for all first, then sizes that differ: 7 rows of 33 tell rows from columns, and so do 33 of 7.
   static constexpr std::array<std::array<int64_t, 2>, 8> kPairs = {

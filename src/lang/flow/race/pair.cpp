@@ -30,7 +30,8 @@ ValueId Pair::fresh(MachineType type, ValueId origin) {
 ValueId Pair::blockDim(uint32_t axis) {
   if (view_.shape[axis])
     return view_.nodes.constant(kUsize, *view_.shape[axis]);
-  return view_.nodes.position(PositionKind::BlockDim, axis);
+  const ValueId given = view_.launch.blockDim[axis];
+  return given != kNoValue ? given : view_.nodes.position(PositionKind::BlockDim, axis);
 }
 
 void Pair::makeAxes() {
@@ -60,6 +61,8 @@ void Pair::makeAxes() {
       env->thread[axis] = fresh(kUsize, nodes.position(PositionKind::ThreadId, axis));
       assume(nodes.op(Op::Lt, kBool, env->thread[axis], blockDim(axis)));
     }
+    if (!view_.shape[axis] && view_.launch.blockDim[axis] != kNoValue)  // no launch has more, whatever number it is
+      assume(nodes.op(Op::Le, kBool, blockDim(axis), nodes.constant(kUsize, kMostThreadsOfBlock)));
     axes_.push_back({first_.thread[axis], second_.thread[axis]});
   }
   if (scope_ != Scope::Grid)

@@ -18,12 +18,24 @@ constexpr size_t kMostLimits = 4;
 /// Proofs that hold for launches of fewer threads than this are none.
 constexpr __int128 kFewThreads = 1 << 20;
 
+/// Of blocks that are as large as an argument says, too.
+LaunchFacts factsOf(Graph& graph, const LaunchShapes& shapes, const BlockShape& shape) {
+  NodeTable& nodes = graph.values;
+  const std::vector<Expr*>& block = graph.function->kernel->block;
+  LaunchFacts facts =
+      launchFacts(*graph.function, {shape, shapes.grid, shapes.usesOwnBlock, shapes.usesOwnGrid}, nodes);
+  for (uint32_t i = 0; shapes.usesOwnBlock && i < graph.arguments.size(); ++i)
+    for (size_t axis = 0; axis < block.size(); ++axis)
+      if (block[axis]->kind == ExprKind::Var && block[axis]->variable == graph.arguments[i].variable)
+        facts.blockDim[axis] = nodes.convert(kUsize, nodes.argument(i, machineType(block[axis]->type)));
+  return facts;
+}
+
 class RaceFinder {
 public:
   RaceFinder(Graph& graph, const Structure& structure, const LaunchShapes& shapes)
       : graph_(graph), structure_(structure), shapes_(shapes), shape_(shapes.blocks.empty() ? BlockShape{} : common()),
-        uniformity_(graph, structure, {&shape_, 1}),
-        launch_(launchFacts(*graph.function, {shape_, shapes.grid, false, shapes.usesOwnGrid}, graph.values)),
+        uniformity_(graph, structure, {&shape_, 1}), launch_(factsOf(graph, shapes, shape_)),
         values_(graph.values, surroundingsOf(graph, structure, graph.values), launch_),
         tickets_(graph, structure, values_, intervals_) {
     written_.resize(graph.locals.size());

@@ -106,6 +106,19 @@ TEST(Verdicts, WitnessesAreNotAskedAcrossBarriers) {
   }
 }
 
+TEST(Verdicts, BlocksAreAsLargeAsTheArgumentThatGivesThem) {
+  const std::string launch = "grid = [ceil_div(R, n)], block = n";
+  const auto used = [&](const std::string& index) {
+    return verdictOf("let i = " + index + "\nif i < 256 { x[i] = 1 }", launch);
+  };
+  for (const char* index : {"block.id.x * n + t", "thread.global_id", "block.id.x * n + (n - t)",
+                            "block.dim.x * block.id.x + t", "t + n * block.id.x + 3"})
+    EXPECT_EQ(used(index), "free") << index;
+  for (const char* index : {"block.id.x * n / 2 + t", "block.id.x * (n - 1) + t", "block.id.x * n + t * 2",
+                            "block.id.x * R + t", "block.id.x * n + (n - t) * 2", "block.id.x + t"})
+    EXPECT_EQ(used(index), "unknown") << index;
+}
+
 TEST(Verdicts, WitnessesHaveNumbersForArgumentsOnlyWhereTheyNameThem) {
   for (const char* body :
        {"if m == 0 { x[t / 2] = 1 }", "if m == 5 { x[t / 2] = 1 }", "if m == 5 && n == 5 { x[t / 2] = 1 }"})
