@@ -70,10 +70,8 @@ bool place(const Function& kernel, const BlockShape& shape, const BlockShape& gr
   const std::array<int64_t, 3> usual =
       spec.gridKind == GridKind::Domain ? defaultBlock(spec, fixed) : std::array<int64_t, 3>{1, 1, 1};
   for (size_t axis = 0; axis < 3; ++axis) {
-    std::optional<int64_t> size = usual[axis];
-    if (shape[axis])
-      size = shape[axis];
-    else if (!spec.block.empty())
+    std::optional<int64_t> size = shape[axis] ? shape[axis] : usual[axis];
+    if (!shape[axis] && !spec.block.empty())
       size = axis < spec.block.size() ? evaluateSize(*spec.block[axis], launch.dims) : 1;
     if (!size || *size < 1 || *size > 1024)
       return false;
@@ -176,9 +174,7 @@ std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vect
     else if (binding.param)
       free.push_back(i);
   }
-  std::vector<BlockShape> blocks = shapes;
-  if (blocks.empty())
-    blocks = {BlockShape{}};
+  const std::vector<BlockShape> blocks = shapes.empty() ? std::vector<BlockShape>(1) : shapes;
   // Equal sizes for all first, then sizes that differ: 7 rows of 33 tell rows from columns, and so do 33 of 7.
   static constexpr std::array<std::array<int64_t, 2>, 8> kPairs = {
       {{2, 3}, {3, 2}, {1, 8}, {8, 1}, {7, 33}, {33, 7}, {5, 64}, {64, 5}}};

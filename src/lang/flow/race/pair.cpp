@@ -28,8 +28,6 @@ ValueId Pair::fresh(MachineType type, ValueId origin) {
 }
 
 ValueId Pair::blockDim(uint32_t axis) {
-  if (view_.shape[axis])
-    return view_.nodes.constant(kUsize, *view_.shape[axis]);
   const ValueId given = view_.launch.blockDim[axis];
   return given != kNoValue ? given : view_.nodes.position(PositionKind::BlockDim, axis);
 }

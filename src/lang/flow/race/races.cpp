@@ -20,14 +20,13 @@ constexpr __int128 kFewThreads = 1 << 20;
 
 /// Of blocks that are as large as an argument says, too.
 LaunchFacts factsOf(Graph& graph, const LaunchShapes& shapes, const BlockShape& shape) {
-  NodeTable& nodes = graph.values;
   const std::vector<Expr*>& block = graph.function->kernel->block;
   LaunchFacts facts =
-      launchFacts(*graph.function, {shape, shapes.grid, shapes.usesOwnBlock, shapes.usesOwnGrid}, nodes);
+      launchFacts(*graph.function, {shape, shapes.grid, shapes.usesOwnBlock, shapes.usesOwnGrid}, graph.values);
   for (uint32_t i = 0; shapes.usesOwnBlock && i < graph.arguments.size(); ++i)
     for (size_t axis = 0; axis < block.size(); ++axis)
       if (block[axis]->kind == ExprKind::Var && block[axis]->variable == graph.arguments[i].variable)
-        facts.blockDim[axis] = nodes.convert(kUsize, nodes.argument(i, machineType(block[axis]->type)));
+        facts.blockDim[axis] = graph.values.convert(kUsize, graph.values.argument(i, machineType(block[axis]->type)));
   return facts;
 }
 
