@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lang/flow/check/surroundings.h"
 #include "lang/flow/race/suppositions.h"
 #include "lang/flow/race/walk.h"
 
@@ -99,7 +100,8 @@ bool Tickets::addStep(StepId id, Counter& counter) {
   const Step& step = graph_[id];
   const Type type = graph_[step.place].type;
   if (step.kind != StepKind::Atomic || step.origin->builtin != Builtin::AtomicAdd || step.value == kNoValue ||
-      type->kind != TypeKind::Scalar || isFloat(type->scalar) || (!counter.isOfBlocks && isOfBlockScope(step)))
+      type->kind != TypeKind::Scalar || isFloat(type->scalar) ||
+      (!counter.isOfBlocks && (isOfBlockScope(step) || !isOfElements(id))))
     return false;
   counter.steps.push_back(id);
   const Interval amount = values_.range(graph_.uses(step)[0], kNoPoint);
@@ -120,6 +122,19 @@ bool Tickets::addStep(StepId id, Counter& counter) {
   const __int128 most = numbers / ((rounds ? each : 2) * amount.high);
   counter.mostThreads =
       counter.mostThreads ? *counter.mostThreads * most / std::max<__int128>(*counter.mostThreads + most, 1) : most;
+  return true;
+}
+
+/// No surplus thread draws: it adds nothing, and its number is 0.
+bool Tickets::isOfElements(StepId step) {
+  NodeTable& nodes = values_.nodes();
+  const std::vector<DimExpr>& domain = graph_.function->kernel->domain;
+  for (uint32_t axis = 0; axis < std::min<size_t>(domain.size(), kAxes); ++axis) {
+    const ValueId extent = dimensionValue(domain[axis], *graph_.function, nodes),
+                  id = nodes.position(PositionKind::ThreadGlobalId, axis);
+    if (extent == kNoValue || values_.less(id, extent, pointOf(step)) != Truth::Yes)
+      return false;
+  }
   return true;
 }
 

@@ -38,6 +38,7 @@ private:
   const Counter& counterOf(LocalId root);
   Counter findCounter(LocalId root);
   bool addStep(StepId step, Counter& counter);
+  bool isOfElements(StepId step);
   bool addQueue(StepId step, __int128 most, Counter& counter);
   bool addBound(ValueId bound, __int128 most, Counter& counter);
   ValueId boundOf(LoopId loop, LocalId counter) const;
