@@ -1,24 +1,17 @@
 // Barriers of the grid: which values all blocks agree on, and which accesses of different blocks they order.
-#include "lang/flow/front.h"
-#include "lang/sema/testing/analyzed.h"
+#include "lang/flow/testing/analyzed.h"
 
 #include <gtest/gtest.h>
 
 namespace vortex::lang::flow {
 namespace {
 
-/// Races are judged, too.
-struct WithRaces : lang::testing::Analyzed {
-  explicit WithRaces(std::string source) {
-    program = flow::analyze(sources.addText("test.vx", std::move(source)), sources, sink, {}, {});
-  }
-};
-
 std::string gridIds(const std::string& body, const std::string& launch = "grid = [4], block = 64, cooperative") {
-  WithRaces judged("@launch(" + launch +
-                   ")\nkernel k(x: &mut Tensor<u32, [256]>, y: &mut Tensor<u32, [256]>, f: &mut Tensor<u32, [8]>, "
-                   "c: &Tensor<u32, [8]>, n: u32) {\nlet i = thread.global_id\nlet t = thread.local_id\n" +
-                   body + "\n}\n");
+  testing::WithRaces judged(
+      "@launch(" + launch +
+      ")\nkernel k(x: &mut Tensor<u32, [256]>, y: &mut Tensor<u32, [256]>, f: &mut Tensor<u32, [8]>, "
+      "c: &Tensor<u32, [8]>, n: u32) {\nlet i = thread.global_id\nlet t = thread.local_id\n" +
+      body + "\n}\n");
   return judged.ids();
 }
 

@@ -3,24 +3,18 @@
 
 #include <algorithm>
 
-#include "lang/flow/front.h"
-#include "lang/sema/testing/analyzed.h"
+#include "lang/flow/testing/analyzed.h"
 
 namespace vortex::lang::flow {
 namespace {
 
-struct WithRaces : lang::testing::Analyzed {
-  explicit WithRaces(std::string source) {
-    program = flow::analyze(sources.addText("test.vx", std::move(source)), sources, sink, {}, {});
-  }
-};
-
 std::string verdictOf(const std::string& body, const std::string& launch = "grid = [1], block = 64") {
-  const WithRaces judged("@launch(" + launch +
-                         ")\nkernel k(x: &mut Tensor<u32, [256]>, y: &mut Tensor<u32, [256]>, p: &mut Tensor<u32, [R, "
-                         "C]>, b: &Tensor<bool, [64]>, c: &Tensor<u32, [64]>, n: usize, m: i32) {\n"
-                         "let t = thread.local_id\nlet s: Tensor<u32, [64]> @shared\ns[t] = 0\nsync_block()\n" +
-                         body + "\n}\n");
+  const testing::WithRaces judged(
+      "@launch(" + launch +
+      ")\nkernel k(x: &mut Tensor<u32, [256]>, y: &mut Tensor<u32, [256]>, p: &mut Tensor<u32, [R, "
+      "C]>, b: &Tensor<bool, [64]>, c: &Tensor<u32, [64]>, n: usize, m: i32) {\n"
+      "let t = thread.local_id\nlet s: Tensor<u32, [64]> @shared\ns[t] = 0\nsync_block()\n" +
+      body + "\n}\n");
   std::string ids = judged.ids();
   if (ids.starts_with("W0458"))  // a position that is along x only
     ids.erase(0, std::string_view("W0458 ").size());

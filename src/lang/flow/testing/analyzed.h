@@ -13,4 +13,11 @@ struct Analyzed : lang::testing::Analyzed {
   }
 };
 
+/// Races are judged, too.
+struct WithRaces : lang::testing::Analyzed {
+  explicit WithRaces(std::string source) {
+    program = flow::analyze(sources.addText("test.vx", std::move(source)), sources, sink, {}, {});
+  }
+};
+
 }  // namespace vortex::lang::flow::testing

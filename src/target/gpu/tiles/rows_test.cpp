@@ -2,7 +2,6 @@
 #include "base/sanitized.h"
 #include "target/gpu/tiles/testing/programs.h"
 
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <span>
 
