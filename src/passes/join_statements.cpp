@@ -106,8 +106,13 @@ private:
   void add(Statement statement) {
     Replacements replacements;
     if (statement.isPlain && canJoin(statement, replacements)) {
-      for (auto [load, by] : replacements)
+      for (auto [at, replacement] : llvm::enumerate(replacements)) {
+        auto [load, by] = replacement;
+        for (auto& later : llvm::drop_begin(replacements, at + 1))
+          if (later.second == load.getResult())
+            later.second = by;  // the group has both, and this one may be gone now
         replace(statement, load, by);
+      }
       dropReplaced(statement.store);
     } else {
       endGroup();
