@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -83,6 +84,14 @@ Result<std::string> readFile(const std::string& path, size_t most) {
   }
   content.resize(used);
   return content;
+}
+
+Result<std::string> readWholeFile(const std::string& path, std::optional<size_t> most) {
+  const size_t limit = most.value_or(physicalMemory() / 2);
+  Result<std::string> file = readFile(path, limit);
+  if (file && file->size() > limit)
+    return Error{concat("`", path, "` has more than ", limit, " bytes", most ? "" : ", half of this machine's memory")};
+  return file;
 }
 
 namespace {

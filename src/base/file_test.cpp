@@ -44,6 +44,9 @@ TEST_F(File, NoMoreIsReadThanWasAskedFor) {
   EXPECT_EQ(readFile(folder_ + "/a", 4).value(), "01234");
   EXPECT_EQ(readFile("/dev/zero", 1000).value(), std::string(1001, '\0'));
   EXPECT_EQ(readFile("/dev/null", 1000).value(), "");
+  EXPECT_EQ(readWholeFile(folder_ + "/a", 10).value(), "0123456789");
+  EXPECT_EQ(readWholeFile(folder_ + "/a").value(), "0123456789");
+  EXPECT_EQ(readWholeFile("/dev/zero", 1000).error().message, "`/dev/zero` has more than 1000 bytes");
 }
 
 TEST_F(File, ErrorsNameThePathAndTheReason) {

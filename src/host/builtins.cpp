@@ -165,21 +165,25 @@ std::optional<Value> Evaluator::textBuiltin(const Expr& expr) {
       return Value();
     const std::string& text = value.asText();
     const char *begin = text.data(), *end = text.data() + text.size();
-    if (begin != end && *begin == '+')
+    if (end - begin > 1 && *begin == '+' && begin[1] != '-')
       ++begin;
+    bool isTooLarge = false;
     if (expr.builtin == Builtin::ParseInt) {
       int64_t number = 0;
       auto result = std::from_chars(begin, end, number);
       if (result.ec == std::errc() && result.ptr == end && begin != end)
         return Value(number);
+      isTooLarge = result.ec == std::errc::result_out_of_range && result.ptr == end;
     } else {
       double number = 0;
       auto result = std::from_chars(begin, end, number);
       if (result.ec == std::errc() && result.ptr == end && begin != end)
         return Value(number);
     }
-    return fail("E0707", expr,
-                "\"" + text + "\" is not " + (expr.builtin == Builtin::ParseInt ? "an integer" : "a number"));
+    const char* wanted = isTooLarge                          ? "a number that i64 holds"
+                         : expr.builtin == Builtin::ParseInt ? "an integer"
+                                                             : "a number";
+    return fail("E0707", expr, base::concat("\"", text, "\" is not ", wanted));
   }
   case Builtin::Args: {
     auto storage = std::make_shared<VecStorage>();

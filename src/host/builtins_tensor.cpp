@@ -184,7 +184,7 @@ Value Evaluator::loadNpy(const Expr& expr) {
   Value path = deref(eval(*expr.args[0]), expr);
   if (interrupted())
     return {};
-  auto file = base::readFile(path.asText());
+  auto file = base::readWholeFile(path.asText());
   if (!file)
     return fail("E0710", expr, file.error().message);
   auto array = parseNpy(file.value());

@@ -149,7 +149,7 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
     Value path = arg(0);
     if (interrupted())
       return Value();
-    auto file = base::readFile(path.asText());
+    auto file = base::readWholeFile(path.asText());
     if (!file)
       return fail("E0710", expr, file.error().message);
     if (expr.builtin == Builtin::ReadText)

@@ -2,6 +2,7 @@
 #include "host/evaluator_state.h"
 #include "lang/sema/integers.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace vortex::host {
@@ -128,8 +129,13 @@ Value Evaluator::evalCast(const Expr& expr) {
 }
 
 // NaN if either is.
-static double smaller(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b); }
-static double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b); }
+/// IEEE 754's minimum and maximum, as kernels compute them: -0 is less than 0, and NaN stays.
+static double smaller(double a, double b) {
+  if (std::isnan(a) || std::isnan(b))
+    return NAN;
+  return a == b ? (std::signbit(a) ? a : b) : std::min(a, b);
+}
+static double larger(double a, double b) { return -smaller(-a, -b); }
 
 static std::optional<double> floatMath(Builtin builtin, std::span<const Value> args) {
   double x = args[0].asFloat();
