@@ -78,6 +78,8 @@ private:
   std::deque<std::unique_ptr<Instance>> instances_;
   std::map<std::string, Instance*> instancesByKey_;
   std::map<std::string, uint32_t> kernelNames_;
+  std::map<const syn::FunctionItem*, uint32_t> ownInstances_;  ///< that a function asked for itself
+  bool isExhausted_ = false;                                   ///< there were too many: reported
   std::set<const syn::FunctionItem*> instantiated_;
   std::deque<Instance*> queue_;
   std::set<const syn::FunctionItem*> broken_;  ///< generic definitions with errors

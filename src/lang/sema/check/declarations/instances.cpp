@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace vortex::lang {
 namespace {
@@ -35,6 +36,14 @@ std::string argumentsText(const GenericEnv& env) {
     out += (out.empty() ? "<" : ", ") + text(binding.value);
   return out.empty() ? out : out + ">";
 }
+
+std::string shortName(const Instance& instance) {
+  const std::string& name = instance.function->uniqueName;
+  return name.size() > 60 ? name.substr(0, 60) + "…" : name;
+}
+
+/// Generic recursion over two numbers below 64 needs that many.
+constexpr uint32_t kMostOwnInstances = 5000;
 
 /// Is the function wanted as a part of itself? Others on a long chain are not what makes it long.
 bool growsItself(const InstanceRequest& request) {
@@ -120,22 +129,25 @@ Instance* Instances::instantiate(InstanceRequest request) {
     return found->second->signatureOk ? found->second : nullptr;
   // Only generic code can ask for ever new instances.
   const uint32_t depth = request.parent && !request.generics.empty() ? request.parent->depth + 1 : 0;
-  if (depth > session_.options.maxInstanceDepth &&
-      (growsItself(request) || depth > 4 * session_.options.maxInstanceDepth)) {
-    auto builder = session_.sink().error("E0325", request.callSite,
-                                         base::concat("`", request.item->name.text, "` needs more than ",
-                                                      session_.options.maxInstanceDepth,
-                                                      " instances of generic functions inside each other"));
-    uint32_t shown = 0;
-    for (const Instance* at = request.parent; at && shown < 4; at = at->parent, ++shown)
-      builder.note(base::concat("needed by `", at->function->uniqueName.substr(0, 60),
-                                at->function->uniqueName.size() > 60 ? "…`" : "`",
-                                at->callSite.isValid() ? " at " + session_.sources.describe(at->callSite) : ""));
-    const Instance* first = request.parent;
-    while (first && first->parent)
-      first = first->parent;
-    if (first && shown == 4)
-      builder.note(base::concat("and so on, beginning in `", first->function->uniqueName.substr(0, 60), "`"));
+  const bool grows = depth > 0 && growsItself(request);
+  const bool isMany = grows && ++ownInstances_[request.item] > kMostOwnInstances;
+  const uint32_t deepest = session_.options.maxInstanceDepth * (grows ? 1 : 4);
+  if (isMany || depth > deepest) {
+    if (isMany && std::exchange(isExhausted_, true))
+      return nullptr;
+    const std::string_view what =
+        isMany ? " instances that call each other" : " instances of generic functions inside each other";
+    auto builder =
+        session_.sink().error("E0325", request.callSite,
+                              base::concat("`", request.item->name.text, "` needs more than ",
+                                           isMany ? kMostOwnInstances : session_.options.maxInstanceDepth, what));
+    const Instance* at = request.parent;
+    for (uint32_t shown = 0; at && shown < 4; at = at->parent, ++shown)
+      builder.note(base::concat("needed by `", shortName(*at), at->callSite.isValid() ? "` at " : "`",
+                                at->callSite.isValid() ? session_.sources.describe(at->callSite) : ""));
+    for (; at; at = at->parent)
+      if (!at->parent)
+        builder.note(base::concat("and so on, beginning in `", shortName(*at), "`"));
     builder.help("a generic function that calls itself with ever larger arguments never ends; stop the recursion");
     return nullptr;
   }
