@@ -1,7 +1,7 @@
 """Random kernels of 32-bit integers (masks, choices, loops with carried state, per-lane bounds, reductions, roles, shared memory), compared with an
 evaluator over NumPy arrays that shares no code with the compiler. Integers wrap alike everywhere, so results are equal to the last bit.
 
-METILE_RANDOM_PROGRAMS sets how many programs run (20); METILE_RANDOM_SEED runs one again."""
+METILE_RANDOM_PROGRAMS sets how many programs run (20)."""
 import os
 
 import numpy as np
@@ -208,17 +208,12 @@ def check(seed: int) -> None:
         program.run(Traced(program.lanes, X, Out))
 
     kernel[1](data, out, BLOCK=program.lanes)
-    np.testing.assert_array_equal(out, expected, err_msg=f"METILE_RANDOM_SEED={seed}")
-
-
-def seeds():
-    given = os.environ.get("METILE_RANDOM_SEED")
-    return [int(given)] if given else [int.from_bytes(os.urandom(4), "little") for _ in range(PROGRAMS)]
+    np.testing.assert_array_equal(out, expected, err_msg=f"VORTEX_SEED={seed}")
 
 
 @pytest.mark.parametrize("interpreted", [False, True], ids=["device", "interpreter"])
-def test_random_programs_mean_what_python_means(interpreted, monkeypatch):
+def test_random_programs_mean_what_python_means(interpreted, monkeypatch, fresh_seed):
     if interpreted:
         monkeypatch.setenv("METILE_INTERPRET", "1")
-    for seed in seeds():
-        check(seed)
+    for _ in range(PROGRAMS):
+        check(fresh_seed())

@@ -1,6 +1,7 @@
 #include "vortex/kernel_cache.h"
 
 #include "base/file.h"
+#include "base/fresh_seed.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -28,7 +29,7 @@ protected:
 };
 
 TEST_F(KernelCacheTest, BytesAreFoundByKeyAndByOtherObjects) {
-  std::mt19937 random{std::random_device{}()};
+  std::mt19937 random{base::freshSeed()};
   std::vector<uint8_t> bytes(1000);
   for (uint8_t& byte : bytes)
     byte = static_cast<uint8_t>(random());
@@ -74,7 +75,7 @@ TEST_F(KernelCacheTest, FilesThatAreNoLibrariesHaveNoId) {
   EXPECT_FALSE(libraryId(write("text", "not a library")));
   EXPECT_FALSE(libraryId(write("empty", "")));
   const std::string self = base::readFile("/proc/self/exe", 4096).value();
-  std::mt19937 random{std::random_device{}()};
+  std::mt19937 random{base::freshSeed()};
   for (int i = 0; i < 200; ++i) {  // cut off or damaged anywhere: an id or an error
     std::string content = self.substr(0, random() % self.size());
     if (!content.empty())

@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "vortex/mirror.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ protected:
   }
 
   const bool hasStandIn_ = chooseStandIn();
-  std::mt19937 random_{std::random_device{}()};
+  std::mt19937 random_{base::freshSeed()};
   std::vector<uint8_t> values = std::vector<uint8_t>(1000);
   Runtime runtime;
   Device device = runtime.open(GetParam()).value();

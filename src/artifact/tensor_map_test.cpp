@@ -1,4 +1,5 @@
 #include "artifact/tensor_map.h"
+#include "base/fresh_seed.h"
 
 #include <gtest/gtest.h>
 #include <random>
@@ -40,7 +41,7 @@ TEST(TensorMap, ErrorsNameTheNumberThatDecided) {
 
 /// The compiler's condition and the launch's check agree, wherever the numbers come from.
 TEST(TensorMap, TheConditionHoldsForWhatIsEncodedAndForNothingElse) {
-  const uint64_t seed = std::random_device{}();
+  const uint64_t seed = vortex::base::freshSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   const auto oneOf = [&](std::initializer_list<int64_t> values) { return values.begin()[random() % values.size()]; };

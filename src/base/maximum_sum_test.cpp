@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "base/maximum_sum.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +67,7 @@ double inTwoPasses(const std::vector<float>& elements, double bound) {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 TEST(MaximumSumTest, OnePassStaysWithinTheStatedErrorOfTwo) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(base::freshSeed());
   for (int round = 0; round < 300; ++round) {
     const float spread = std::ldexp(1.0f, static_cast<int>(random() % 12) - 3),
                 shift = static_cast<float>(random() % 2000) - 1000;
@@ -127,7 +128,7 @@ std::pair<float, float> inChunks(const std::vector<float>& elements, size_t grou
 }
 
 TEST(MaximumSumTest, ChunksGiveTheSumOfTwoPassesAndProductsKeepItsScale) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(base::freshSeed());
   for (int round = 0; round < 300; ++round) {
     std::vector<float> elements(1 + random() % 300);
     std::normal_distribution<float> normal(static_cast<float>(random() % 200) - 100,

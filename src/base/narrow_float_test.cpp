@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "base/narrow_float.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +40,7 @@ TEST(NarrowFloat, everyPatternSurvivesARoundTrip) {
 }
 
 TEST(NarrowFloat, roundsToTheNearestWithTiesToEven) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(base::freshSeed());
   for (NarrowFormat format : {kF16, kF8E4M3, kF8E5M2}) {
     double highest =
         format.hasInfinity

@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "base/number_text.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ template <typename T> T read(const std::string& text) {
 }
 
 TEST(NumberText, ReadsBackAsTheSameNumberOfItsType) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(base::freshSeed());
   for (int i = 0; i < 1000; ++i) {
     const auto wide = std::bit_cast<double>(random());
     const auto narrow = std::bit_cast<float>(static_cast<uint32_t>(random()));

@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "base/tensor_bytes.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ TEST(TensorBytes, ProductsThatWrapInSixtyFourBitsAreRefusedWithTheirNumber) {
 }
 
 TEST(TensorBytes, RandomShapesAgreeWithLongDoubles) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(base::freshSeed());
   for (int round = 0; round < 10000; ++round) {
     std::vector<int64_t> extents(random() % 4);
     for (int64_t& extent : extents)

@@ -1,5 +1,6 @@
 #include "layout/hopper.h"
 
+#include "base/fresh_seed.h"
 #include "layout/fragments.h"
 
 #include <gtest/gtest.h>
@@ -129,7 +130,7 @@ TEST(Hopper, DescriptorsAreTheBitsOfTheIsa) {
   const OperandTile across{.major = Major::Across, .across = 256, .depth = 64};
   EXPECT_EQ(across.descriptor(0, 0).encode(), uint64_t{1} << 62 | uint64_t{64} << 32 | uint64_t{512} << 16);
   EXPECT_EQ(across.descriptor(0, 1).encode(), across.descriptor(0, 0).encode() + 128);
-  const uint64_t seed = std::random_device{}();
+  const uint64_t seed = base::freshSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   const auto bytes = [&] { return static_cast<uint32_t>(random() % 0x4000 * 16); };

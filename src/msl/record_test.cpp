@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "msl/record.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ TEST(Record, OfAnyLengthThatIsCutOffIsNothing) {
 }
 
 TEST(Record, ThatIsDamagedDoesNotCrash) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   const std::vector<uint8_t> bytes = toBytes(sample());
   for (int round = 0; round < 2000; ++round) {
     std::vector<uint8_t> damaged = bytes;

@@ -9,6 +9,7 @@
 #include <llvm/IR/Module.h>
 #include <random>
 
+#include "base/fresh_seed.h"
 #include "base/narrow_float.h"
 #include "target/cpu/math/testing/compile.h"
 #include "target/cpu/math/testing/reference.h"
@@ -248,7 +249,7 @@ TEST(NarrowDivision, IsRightForEveryDividendAndChosenDivisors) {
 /// Dividends and divisors of every size, quotients near the middle between two floats among them.
 std::pair<std::vector<float>, std::vector<float>> quotientsOfEverySize() {
   std::vector<float> x, y;
-  uint64_t state = std::random_device()();
+  uint64_t state = base::freshSeed();
   auto next = [&] {
     return state = state * 6364136223846793005u + 1442695040888963407u, static_cast<uint32_t>(state >> 32);
   };

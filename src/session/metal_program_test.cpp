@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "vortex/metal_program.h"
 #include "vortex/runtime.h"
 
@@ -29,7 +30,7 @@ kernel void saxpy(device const float* x [[buffer(0)]], device float* y [[buffer(
 class MetalProgramTest : public testing::Test {
 protected:
   MetalProgramTest() {
-    folder_ = fs::temp_directory_path() / ("metal_program." + std::to_string(std::random_device{}()));
+    folder_ = fs::temp_directory_path() / ("metal_program." + std::to_string(base::freshSeed()));
     fs::create_directories(folder_);
     ::setenv("VORTEX_CACHE_DIR", (folder_ / "cache").c_str(), 1);
   }
@@ -62,7 +63,7 @@ TEST_F(MetalProgramTest, SaysWhatItsKernelsTake) {
 }
 
 TEST_F(MetalProgramTest, ItsKernelsRunAlsoFromTheCache) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   std::uniform_real_distribution<float> uniform(-4, 4);
   std::vector<float> x(200), start(200), a{uniform(random), 0, 0};
   for (size_t i = 0; i < x.size(); ++i) {

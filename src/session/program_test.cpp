@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "vortex/compiler.h"
 #include "vortex/runtime.h"
 
@@ -12,7 +13,7 @@ constexpr const char* kScale =
     "kernel scale(x: &Tensor<f32, [N]>, factor: f32) -> Tensor<f32, [N]> {\n    return x * factor\n}\n";
 
 std::vector<float> randomNumbers(size_t count) {
-  std::mt19937 generator(std::random_device{}());
+  std::mt19937 generator(base::freshSeed());
   std::uniform_real_distribution<float> uniform(-4, 4);
   std::vector<float> numbers(count);
   for (float& number : numbers)

@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "size/evaluate.h"
 #include "size/machine.h"
 
@@ -10,7 +11,7 @@ namespace {
 using namespace vortex::size;
 
 TEST(Machine, NumbersAreWrappedToTheirTypes) {
-  std::mt19937_64 random{std::random_device{}()};
+  std::mt19937_64 random{vortex::base::freshSeed()};
   Arena arena;
   for (unsigned bits : {8u, 16u, 32u, 64u})
     for (bool isSigned : {false, true}) {

@@ -1,4 +1,5 @@
 // Softmax of a product, multiplied: the loop over chunks computes what the program did, and what only resembles it stays as it is.
+#include "base/fresh_seed.h"
 #include "interpreter/interpreter.h"
 #include "ir/vx.h"
 #include "passes/build/stream_bounds.h"
@@ -172,7 +173,7 @@ protected:
   }
 
   mlir::MLIRContext context_{mlir::MLIRContext::Threading::DISABLED};
-  unsigned seed_ = std::random_device{}();
+  unsigned seed_ = base::freshSeed();
   std::mt19937 random_{seed_};
 };
 

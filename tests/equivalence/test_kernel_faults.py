@@ -24,8 +24,8 @@ def failure(vortex, tmp_path, backend, text):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("where", ["thread", "condition", "loop", "call"])
-def test_an_assert_shows_the_values_of_the_thread_that_fails(vortex, tmp_path, backend, kind, where):
-    r = random.Random()
+def test_an_assert_shows_the_values_of_the_thread_that_fails(vortex, tmp_path, backend, kind, where, fresh_seed):
+    r = random.Random(fresh_seed())
     size, bad = r.randrange(30, 300), r.randrange(30)
     value, show = KINDS[kind](r)
     check = 'assert(x[g] != bad, "{} at {} is {}, of {} {}", g, "element", x[g], "all", g > 1000)'
@@ -51,8 +51,8 @@ fn main() {{
     assert f"{bad} at element is {show(value)}, of all false" in failure(vortex, tmp_path, backend, text)
 
 
-def test_an_assert_of_the_block_shows_scalars_and_braces(vortex, tmp_path, backend):
-    r = random.Random()
+def test_an_assert_of_the_block_shows_scalars_and_braces(vortex, tmp_path, backend, fresh_seed):
+    r = random.Random(fresh_seed())
     n, m = r.randrange(2, 10**9), r.randrange(-10**9, 0)
     text = f"""@launch(grid = [3], block = 32)
 kernel k(x: &mut Tensor<f32, [96]>, n: u32, m: i64) {{
@@ -122,8 +122,8 @@ def test_host_code_says_the_same_of_a_step_of_zero(vortex, tmp_path):
 
 @pytest.mark.parametrize("block", [32, 64, 96])
 @pytest.mark.parametrize("result", ["f32", "f32 reduce(add)"])
-def test_a_scalar_result_of_a_warp_operation_is_the_first_warps(vortex, tmp_path, backend, block, result):
-    r = random.Random()
+def test_a_scalar_result_of_a_warp_operation_is_the_first_warps(vortex, tmp_path, backend, block, result, fresh_seed):
+    r = random.Random(fresh_seed())
     blocks = 3 if "reduce" in result else 1
     values = [r.randrange(100) for _ in range(block * blocks)]
     path = tmp_path / "warps.vx"

@@ -119,12 +119,10 @@ def random_tree(rng, depth):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_random_expressions_are_near_their_f32_evaluation(vortex, tmp_path, device, name):
+def test_random_expressions_are_near_their_f32_evaluation(vortex, tmp_path, device, name, fresh_seed):
     """Of the same program with f32 results in the interpreter, which rounds every operation once: both stay within a few units of f32 and promise 2 of
     the same exact value, times what cancellations in the expression amplify, which is seen from its own f64 value."""
-    seed = random.SystemRandom().randrange(2**32)
-    print("seed", seed)
-    rng = random.Random(seed)
+    rng = random.Random(fresh_seed())
     expressions = [random_tree(rng, rng.choice([2, 3])) for _ in range(12)]
     written = [expression.replace("without_sigmoid(", "1.0 - sigmoid(").replace("with_erf(", "1.0 + erf(") for expression in expressions]
     x, found = run(vortex, tmp_path, device, name, written)

@@ -1,7 +1,6 @@
 """std/nn against f64, on fresh random data; the programs check themselves."""
 import pathlib
 import re
-import secrets
 
 import pytest
 
@@ -10,10 +9,8 @@ HERE = pathlib.Path(__file__).parent
 
 @pytest.mark.parametrize("source", sorted(HERE.glob("*.vx")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("how", [[], ["--check"], ["--device", "interpreter"]], ids=" ".join)
-def test_the_program_finds_no_difference(vortex, device, source, how):
-    seed = secrets.randbelow(2**32)
-    print("seed", seed)
-    vortex("run", source, *(how if "--device" in how else ["--device", device, *how]), "--", seed)
+def test_the_program_finds_no_difference(vortex, device, source, how, fresh_seed):
+    vortex("run", source, *(how if "--device" in how else ["--device", device, *how]), "--", fresh_seed())
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90"])

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import resource
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIT = "/usr/lib/llvm-19/build/utils/lit/lit.py"
 SLOW_FOLDERS = ("soundness", "nvidia")
 SHARDS = 4  # processes per suite of unit tests: a slow suite keeps every core busy
+PASSED_TEST = re.compile(r"^\[ RUN      \] (\S+)\n(?:(?!\[ RUN ).*\n)*?\[       OK \] \1 .*\n", re.MULTILINE)  # with what it printed
 # Only what hangs is stopped: a busy machine may take many times what an idle one does.
 HANGS_AFTER_S = 3600
 # LLVM's libraries are not instrumented and keep their registries until exit.
@@ -82,11 +84,12 @@ def registered_tests(folder):
 def run_shard(argv, pattern, env, shard):
     wanted = [f"--gtest_filter=*{pattern}*"] if pattern else []
     sharded = {"GTEST_TOTAL_SHARDS": str(SHARDS), "GTEST_SHARD_INDEX": str(shard)}
-    status, output, seconds = command(*argv, "--gtest_brief=1", *wanted, env={**(env or {}), **sharded})
+    status, output, seconds = command(*argv, *wanted, env={**(env or {}), **sharded})
+    output = PASSED_TEST.sub("", output)
     counts = {word: int(number) for word, number in re.findall(r"\[  (PASSED|FAILED)  \] (\d+) tests?[.,]", output)}
     passed, failed = counts.get("PASSED", 0), counts.get("FAILED", 0)
     if status and not failed:  # a crash, or a sanitizer's finding at the end
-        failed, output = 1, output + f"\n{argv[0]} ended with status {status}"
+        failed, output = 1, output + f"\n{argv[0]}, shard {shard} of {SHARDS}, ended with status {status}"
     return passed, failed, seconds, output if failed else ""
 
 
@@ -229,6 +232,14 @@ def run_alone(totals, jobs):
     run_over(totals, "alone", jobs, commands, lambda path: ["sh", "-c", f"cd {folder} && {commands[path]} -fsyntax-only"])
 
 
+def seed_of_run(options):
+    """The commit, so that one commit's random tests are the same everywhere; anything where files differ from it, and for long runs."""
+    status, files, _ = command("git", "status", "--porcelain")
+    if status or files or options.fuzz:
+        return f"run {secrets.token_hex(4)}"
+    return f"commit {command('git', 'rev-parse', '--short=12', 'HEAD')[1].strip()}"
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="./test", description=__doc__)
     parser.add_argument("filter", nargs="?", default="", help="run only tests whose name contains this")
@@ -246,6 +257,7 @@ def main():
     options = parse_arguments()
     totals = Totals()
     jobs = options.jobs
+    print(f"VORTEX_SEED='{os.environ.setdefault('VORTEX_SEED', seed_of_run(options))}'", flush=True)
     if options.fuzz:
         os.environ.setdefault("VORTEX_HVM_TERMS", "10000")
         os.environ.setdefault("VORTEX_RANDOM_KERNELS", "20000")

@@ -1,6 +1,7 @@
 // Tensor maps and clusters of launches, on the stand-in.
 #include "runtime/cuda/tensor_map.h"
 
+#include "base/fresh_seed.h"
 #include "runtime/cuda/testdata/fake_maps.h"
 #include "runtime/cuda/testdata/stand_in.h"
 
@@ -127,7 +128,7 @@ protected:
   const StandIn& standIn_ = fresh();
   hal::DeviceRef device_ = testing::openDevice(false).value();
   hal::StreamRef stream_ = device_->createStream().value();
-  std::mt19937_64 random_{std::random_device{}()};
+  std::mt19937_64 random_{base::freshSeed()};
 };
 
 }  // namespace

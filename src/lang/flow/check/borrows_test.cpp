@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "lang/flow/testing/analyzed.h"
 
@@ -213,7 +214,7 @@ bool isWrong(const BorrowWay& way) {
 
 TEST(Borrows, FunctionsAreRefusedExactlyWhereAWayUsesWhatIsNoMore) {
   const char* given = std::getenv("VORTEX_BORROW_PROGRAMS");
-  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(400), first = std::random_device{}();
+  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(400), first = base::freshSeed();
   uint64_t accepted = 0, refused = 0;
   for (uint64_t i = 0; i < count; ++i) {
     const BorrowCode code = BorrowPrograms(first + i).next();

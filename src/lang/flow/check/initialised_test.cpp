@@ -1,5 +1,6 @@
 // Reads of shared memory before any write, against the thread machine: whatever a run finds is told, and what is told as certain every run that gets
 // there finds. VORTEX_UNWRITTEN_KERNELS lengthens the run.
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "lang/flow/check/initialised.h"
 
@@ -167,7 +168,7 @@ void judgeUnwritten(const std::string& text) {
 
 TEST(Initialised, RunsFindWhatIsTold) {
   const char* given = std::getenv("VORTEX_UNWRITTEN_KERNELS");
-  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(300), first = std::random_device{}();
+  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(300), first = base::freshSeed();
   for (uint64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i));
     judgeUnwritten(UnwrittenKernels(first + i).next());

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "base/fresh_seed.h"
 #include "base/tensor_bytes.h"
 #include "lang/flow/testing/graph_of.h"
 #include "layout/swizzle.h"
@@ -323,7 +324,7 @@ std::vector<std::string> namesOf(const std::vector<const Variable*>& variables) 
 }
 
 TEST(SharedBytes, RandomProgramsTakeTheBytesAndBarriersThatTheirWaysAskFor) {
-  const uint64_t first = std::random_device{}();
+  const uint64_t first = base::freshSeed();
   size_t withBarriers = 0, withReuse = 0;
   for (uint64_t i = 0; i < 400 && !HasFailure(); ++i) {
     Programs programs(first + i);

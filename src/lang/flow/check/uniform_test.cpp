@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "lang/flow/testing/graph_of.h"
 #include "lang/flow/testing/level_judge.h"
@@ -154,7 +155,7 @@ void judgeLevels(GraphOf& made, const BlockShape& shape) {
 
 TEST(Levels, NobodyDisagreesWhoIsSaidToAgree) {
   const char* given = std::getenv("VORTEX_LEVEL_KERNELS");
-  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(250), first = std::random_device{}();
+  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(250), first = base::freshSeed();
   for (uint64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i));
     BlockShape shape;
@@ -164,7 +165,7 @@ TEST(Levels, NobodyDisagreesWhoIsSaidToAgree) {
 }
 
 TEST(Levels, NobodyDisagreesInKernelsWithCallsAndMemory) {
-  const uint64_t first = std::random_device{}();
+  const uint64_t first = base::freshSeed();
   for (uint64_t i = 0; i < base::sampled(40) && !::testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i));
     GraphOf made(testing::randomKernel(first + i).text);

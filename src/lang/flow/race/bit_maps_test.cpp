@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/fresh_seed.h"
 #include "lang/flow/value/testing/evaluate.h"
 #include "lang/flow/value/testing/every_value.h"
 
@@ -113,7 +114,7 @@ std::string describe(const NodeTable& nodes, ValueId value) {
 }
 
 TEST(BitMaps, SumsOfBitsTellNumbersApartExactlyWhereNoTwoChoicesAgree) {
-  const uint64_t first = std::random_device{}();
+  const uint64_t first = base::freshSeed();
   size_t found = 0;
   for (uint64_t i = 0; i < 1500 && !HasFailure(); ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i));
@@ -162,7 +163,7 @@ size_t contradictions(Sides& sides, std::span<const Sides::Both> given, std::spa
 }
 
 TEST(BitMaps, WhatIsSaidToBeEqualIs) {
-  const uint64_t first = std::random_device{}();
+  const uint64_t first = base::freshSeed();
   size_t found = 0;
   for (uint64_t i = 0; i < 300 && !HasFailure(); ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i));

@@ -1,12 +1,13 @@
 // Random kernels whose threads meet or not, against the thread machine: it runs every thread of a launch and knows which accesses of one element no
 // barrier orders. What is proven free never meets, in no launch; what a witness says meets in that launch.
-// VORTEX_RACE_KERNELS and VORTEX_RACE_SEED lengthen or repeat a run.
+// VORTEX_RACE_KERNELS lengthens a run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <random>
 #include <set>
 
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "lang/flow/race/races.h"
 #include "lang/flow/testing/graph_of.h"
@@ -417,11 +418,11 @@ uint64_t fromEnvironment(const char* name, uint64_t usual) {
 }
 
 TEST(RandomRaces, WhatIsProvenFreeNeverMeetsAndWitnessesDo) {
-  const uint64_t first = fromEnvironment("VORTEX_RACE_SEED", std::random_device{}());
+  const uint64_t first = base::freshSeed();
   const uint64_t count = fromEnvironment("VORTEX_RACE_KERNELS", base::sampled(150));
   Tally tally;
   for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
-    SCOPED_TRACE("VORTEX_RACE_SEED=" + std::to_string(first + i));
+    SCOPED_TRACE("VORTEX_SEED=" + std::to_string(first + i));
     RaceKernels kernels(first + i);
     const std::string text = kernels.next();
     judgeRaces(text, kernels.hasExtent ? std::vector<int64_t>{1, 63, 130} : std::vector<int64_t>{200}, tally);
@@ -432,11 +433,11 @@ TEST(RandomRaces, WhatIsProvenFreeNeverMeetsAndWitnessesDo) {
 }
 
 TEST(RandomRaces, NumbersDrawnFromCountersAreApartWhereThatIsProven) {
-  const uint64_t first = fromEnvironment("VORTEX_RACE_SEED", std::random_device{}());
+  const uint64_t first = base::freshSeed();
   const uint64_t count = fromEnvironment("VORTEX_RACE_KERNELS", base::sampled(500));
   Tally tally;
   for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
-    SCOPED_TRACE("VORTEX_RACE_SEED=" + std::to_string(first + i));
+    SCOPED_TRACE("VORTEX_SEED=" + std::to_string(first + i));
     judgeRaces(RaceKernels(first + i).nextOfTickets(), {200}, tally);
   }
   if (!base::kIsSanitized)

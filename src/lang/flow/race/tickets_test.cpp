@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "lang/flow/race/races.h"
 #include "lang/flow/testing/graph_of.h"
@@ -127,7 +128,7 @@ std::optional<int64_t> added(const Graph& graph, const Limits& limits, int64_t g
 
 TEST(Tickets, NoLaunchThatIsNotRefusedDrawsANumberTwice) {
   const char* given = std::getenv("VORTEX_TICKET_KERNELS");
-  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(300), first = std::random_device{}();
+  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(300), first = base::freshSeed();
   uint64_t proven = 0;
   for (uint64_t i = 0; i < count && !HasFailure(); ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i));

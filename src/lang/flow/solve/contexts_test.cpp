@@ -1,5 +1,6 @@
 // What contexts say of values and edges, against runs of one thread of random kernels: the visit that the thread is in is a visit of the contexts,
 // its edges are followed, and what is known of its conditions holds.
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "lang/flow/solve/contexts.h"
 
@@ -228,7 +229,7 @@ TEST(Contexts, WhatIsKnownOfANumberHoldsInEveryRound) {
 
 TEST(Contexts, AThreadIsAlwaysInOneOfTheVisits) {
   const char* given = std::getenv("VORTEX_LOOP_KERNELS");
-  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(40), first = std::random_device{}();
+  const uint64_t count = given ? std::strtoull(given, nullptr, 10) : base::sampled(40), first = base::freshSeed();
   size_t followed = 0;
   for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
     GraphOf made(LoopKernels(first + i).next());

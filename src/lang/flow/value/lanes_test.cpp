@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fresh_seed.h"
 #include "lang/flow/value/testing/every_value.h"
 
 namespace vortex::lang::flow {
@@ -64,7 +65,7 @@ TEST(Lanes, KnowTheWarpsOfBlocksBeyond65536Threads) {
 }
 
 TEST(Lanes, AreWhatEachThreadComputes) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   size_t same = 0, found = 0, numbers = 0;
   for (int trial = 0; trial < 400; ++trial) {
     NodeTable nodes;

@@ -1,11 +1,11 @@
-// Every answer about random expressions of narrow types, compared with all that their leaves can be. VORTEX_VALUE_SEED and VORTEX_VALUE_TRIALS
-// repeat or lengthen a run.
+// Every answer about random expressions of narrow types, compared with all that their leaves can be. VORTEX_VALUE_TRIALS lengthens a run.
 //
 // Each condition of the rules, left out once by hand, was caught: exactness without a range that fits, widening and division and minimum of inexact
 // operands, comparisons and facts of inexact operands, masks of negative numbers, a difference not below the modulus, a divisor that does not divide
 // the modulus, a remembered modulus twice as large or that of one term forgotten, a condition taken for its opposite (within 250 trials each); a
 // remainder below a divisor that may be 0 (1,600), a factor that may be negative (3,600), ceil_div by 0 (3,200). Digits of negative dividends,
 // a = b q + r with b = 0 and equality modulo unlike types come up too rarely: value_test.cpp has them.
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "lang/flow/value/testing/every_value.h"
 #include "lang/flow/value/value.h"
@@ -169,12 +169,10 @@ size_t trialCount() {
 }
 
 TEST(RandomValues, AnswersHoldForEveryLeaf) {
-  std::random_device fresh;
-  const char* given = std::getenv("VORTEX_VALUE_SEED");
-  const uint32_t first = given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : fresh();
+  const uint32_t first = base::freshSeed();
   Found found;
   for (uint32_t i = 0; i < trialCount(); ++i) {
-    SCOPED_TRACE("seed " + std::to_string(first + i));
+    SCOPED_TRACE("VORTEX_SEED=" + std::to_string(first + i));
     Trial trial(first + i);
     for (int pair = 0; pair < 4; ++pair) {
       const ValueId a = trial.random.make(trial.random.anyType(), 1 + trial.random.below(3));

@@ -1,3 +1,4 @@
+#include "base/fresh_seed.h"
 #include "lang/flow/value/testing/every_value.h"
 #include "lang/flow/value/value.h"
 
@@ -399,7 +400,7 @@ TEST_F(ValuesTest, RemaindersOfOneNumberAgreeModuloWhatDividesTheirDivisors) {
 
 /// `while i < n { i += s }` and the like in eight bits, run from every begin to every end.
 TEST(Induction, HoldsInEveryIteration) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   for (int trial = 0; trial < 60; ++trial) {
     NodeTable nodes;
     const MachineType type{8, trial % 2 == 1};

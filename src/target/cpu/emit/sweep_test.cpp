@@ -1,4 +1,5 @@
 // Loops of thread regions that step by the number of threads.
+#include "base/fresh_seed.h"
 #include "target/cpu/emit/testing/run_kernel.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@ namespace {
 constexpr const char* kSweepParams = "%x: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>, %n: index";
 
 std::vector<int32_t> randomNumbers(int64_t count) {
-  std::mt19937 engine{std::random_device{}()};
+  std::mt19937 engine{base::freshSeed()};
   std::vector<int32_t> values(static_cast<size_t>(count));
   for (int32_t& value : values)
     value = static_cast<int32_t>(engine() % 1000);

@@ -1,5 +1,6 @@
 // Online softmax between two products, from loops in the form of passes/stream_reductions.h, expanded and run on the machine of target/gpu/testing
 // against softmax as it is defined; then with one wait, arrival, fence or turn left out, which must not pass.
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "interpreter/number.h"
 #include "ir/size_attr.h"
@@ -355,7 +356,7 @@ TEST_P(Attentions, AreRightWheneverWhatIsAsynchronousHappens) {
   for (Timing timing : {Timing::Late, Timing::Early, Timing::Random}) {
     if (base::kIsSanitized && timing != Timing::Random)
       continue;
-    const unsigned seed = std::random_device{}();
+    const unsigned seed = base::freshSeed();
     EXPECT_EQ(attention.run(attention.code(), seed, timing), "") << "seed " << seed;
   }
 }

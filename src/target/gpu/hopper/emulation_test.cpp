@@ -1,6 +1,7 @@
 // Products of roles and rings, expanded to instructions and run on the machine of target/gpu/testing, against plain sums. Then the same code
 // with one of its waits, arrivals or fences left out, which must not pass.
 #include "artifact/tensor_map.h"
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "interpreter/number.h"
 #include "ir/launch.h"
@@ -406,7 +407,7 @@ TEST_P(Products, AreRightWheneverWhatIsAsynchronousHappens) {
   for (Timing timing : {Timing::Late, Timing::Early, Timing::Random}) {
     if (base::kIsSanitized && timing != Timing::Random)
       continue;
-    const unsigned seed = std::random_device{}();
+    const unsigned seed = base::freshSeed();
     EXPECT_EQ(product.run(product.code(), seed, timing), "") << "seed " << seed;
   }
 }

@@ -1,4 +1,5 @@
 // Launches of few queries and long keys: blocks have pieces of the keys, and a second phase combines them.
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "target/gpu/hopper/testing/forms.h"
 
@@ -110,14 +111,13 @@ std::vector<PartsCase> partsCases() {
 class Parts : public ::testing::TestWithParam<PartsCase> {};
 
 TEST_P(Parts, GiveTheResultsOfTheDefinitionAndTheSameBitsEveryTime) {
-  std::random_device device;
-  Form form(GetParam().program, device() % 2 == 0);
+  Form form(GetParam().program, base::freshSeed() % 2 == 0);
   ASSERT_EQ(form.error, "");
   form.workers = 2;  // few pieces, so that there is less to run
   while (form.workers < 64 && !form.choose(GetParam().sizes, 2).empty())
     form.workers *= 2;
   ASSERT_EQ(form.choose(GetParam().sizes, 2), "");
-  const unsigned seed = device();
+  const unsigned seed = base::freshSeed();
   EXPECT_EQ(form.run(form.code(), seed, Timing::Random), "") << "seed " << seed;
   if (base::kIsSanitized)
     return;

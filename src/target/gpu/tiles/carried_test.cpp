@@ -1,4 +1,5 @@
 // Tiles that loops and branches carry: vxt run on the host against the reference interpreter, on chips with much and with little shared memory.
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "base/text.h"
 #include "chip/chip.h"
@@ -233,13 +234,13 @@ std::string loopOf(const Shape& shape, const std::string& body, const std::strin
 }
 
 TEST(Carried, TilesChangePlaces) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   for (const char* yields : {"%a1, %a0, %a2, %a3", "%a1, %a2, %a3, %a0", "%a1, %a0, %a3, %a2", "%a3, %a0, %a0, %a1"})
     check(loopOf({}, "", yields), {}, 0, random);
 }
 
 TEST(Carried, ElementwiseUpdatesNeedNoMoreMemoryThanTheTiles) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   const Shape shape{16, 24};
   std::string type = shape.type();
   std::string body = "    %m = vx.reduce  addi %a3 dims [0] : " + type + " -> " + shape.row() +
@@ -252,7 +253,7 @@ TEST(Carried, ElementwiseUpdatesNeedNoMoreMemoryThanTheTiles) {
 }
 
 TEST(Carried, ABranchMayHandOnWhatItLoads) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   const Shape shape{16, 24};
   std::string type = shape.type();
   std::string body = R"(
@@ -276,7 +277,7 @@ TEST(Carried, ABranchMayHandOnWhatItLoads) {
 
 /// One element for each row: the threads that do not write it do not read it either.
 TEST(Carried, ElementsOfRowsAreUpdatedInPlace) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   for (Shape shape : {Shape{5, 12}, Shape{8, 64}, Shape{3, 200}}) {
     std::string text = R"(
   %none = arith.constant dense<-1000> : tensor<Rxi32>
@@ -307,7 +308,7 @@ TEST(Carried, ElementsOfRowsAreUpdatedInPlace) {
 
 /// A tile in shared memory is read where it is used, unless that is overwritten before.
 TEST(Carried, CopiesInALoopLeaveWhatWasReadBeforeIt) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   check(kernel({}, R"(
   %t = vx.alloc "t" : !vx.view<8x8xi32, shared>
   vx.stage_copy %x[%at0, %c0] to %t {vx.guarded} : <?x?xi32, global> to <8x8xi32, shared>
@@ -336,7 +337,7 @@ TEST(Carried, CopiesInALoopLeaveWhatWasReadBeforeIt) {
 
 /// A tile that a barrier stands behind is copied where something behind that reads it.
 TEST(Carried, BarriersCopyOnlyWhatIsReadBehindThem) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   const auto bytes = [&](const char* read) {
     return check(kernel({}, base::concat(R"(
   %t = vx.alloc "t" : !vx.view<8x8xi32, shared>
@@ -375,9 +376,7 @@ int randomLoops(unsigned seed) {
 }
 
 TEST(Carried, RandomLoopsComputeWhatTheInterpreterDoes) {
-  const char* seed = std::getenv("SEED");
-  EXPECT_GT(randomLoops(seed ? static_cast<unsigned>(std::strtoul(seed, nullptr, 10)) : std::random_device{}()),
-            base::kIsSanitized ? -1 : 3);
+  EXPECT_GT(randomLoops(base::freshSeed()), base::kIsSanitized ? -1 : 3);
 }
 
 TEST(Carried, LoopsThatOnceFailed) {

@@ -1,4 +1,5 @@
 // Kernels whose threads hold their indices inside extents: vxt run on the host, block by block, against the reference interpreter.
+#include "base/fresh_seed.h"
 #include "interpreter/interpreter.h"
 #include "target/gpu/testing/machine.h"
 #include "target/gpu/tiles/testing/lower.h"
@@ -168,7 +169,7 @@ void check(const std::string& body, bool isSplit) {
        {countInside<mlir::arith::MinUIOp>(kernel).value_or(0), countInside<mlir::arith::MaxUIOp>(kernel).value_or(0),
         countInside<mlir::arith::MinSIOp>(kernel).value_or(0), countInside<mlir::arith::MaxSIOp>(kernel).value_or(0)})
     EXPECT_EQ(masked, 0U);
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   std::normal_distribution<float> normal;
   for (auto [h, w] : {std::pair(1, 1), {1, 9}, {4, 8}, {5, 9}, {12, 24}, {13, 25}, {16, 17}, {40, 33}, {8, 300}}) {
     SCOPED_TRACE(std::to_string(h) + " × " + std::to_string(w));

@@ -1,4 +1,5 @@
 // Loops of threads, several iterations at a time: vxt run on the host against the reference interpreter, which runs one after the other.
+#include "base/fresh_seed.h"
 #include "interpreter/interpreter.h"
 #include "target/gpu/testing/machine.h"
 #include "target/gpu/tiles/testing/lower.h"
@@ -170,7 +171,7 @@ void check(const std::string& text, size_t loops) {
   Lowered lowered = lower(context, text);
   ASSERT_EQ(lowered.error, "");
   EXPECT_EQ(loopsOf(lowered), loops);
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   std::normal_distribution<float> normal;
   for (size_t n : {1, 2, 63, 64, 65, 192, 193, 255, 256, 257, 300, 511, 512, 640, 1000}) {
     SCOPED_TRACE("n " + std::to_string(n));

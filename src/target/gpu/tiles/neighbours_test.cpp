@@ -1,4 +1,5 @@
 // Threads that take several rows: vxt run on the host, block by block, against the reference interpreter.
+#include "base/fresh_seed.h"
 #include "interpreter/interpreter.h"
 #include "ir/size_attr.h"
 #include "target/gpu/testing/machine.h"
@@ -262,7 +263,7 @@ size_t loads(ir::vxt::KernelOp kernel) {
 void check(const Block& block, const std::string& body, int64_t threads) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   const std::string text = kernel(block, body);
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   std::normal_distribution<float> normal;
   for (bool unitStrides : {true, false}) {
     Lowered lowered = lower(context, text, {.unitStrides = unitStrides});

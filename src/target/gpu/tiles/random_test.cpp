@@ -1,4 +1,5 @@
 // Random programs: vxt run on the host against the reference interpreter, which runs the program before it is scheduled.
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "target/gpu/tiles/testing/programs.h"
 
@@ -217,9 +218,8 @@ TEST(RandomTiles, AgreeWithTheInterpreter) {
     return runOne(static_cast<unsigned>(std::strtoul(one, nullptr, 10)));
   const char* more = std::getenv("VORTEX_TILE_PROGRAMS");
   unsigned count = more ? static_cast<unsigned>(std::strtoul(more, nullptr, 10)) : base::sampled(10);
-  std::random_device device;
   for (unsigned i = 0; i < count && !HasFatalFailure(); ++i)
-    runOne(device());
+    runOne(base::freshSeed());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Scans of vectors over several blocks that wait for each other, on the machine: blocks start in any order and take turns.
+#include "base/fresh_seed.h"
 #include "base/sanitized.h"
 #include "ir/launch.h"
 #include "ir/size_attr.h"
@@ -146,7 +147,7 @@ template <typename T> void expectClose(const std::vector<T>& ours, const std::ve
 
 /// Of one type, for many lengths, any number of blocks at a time: right, and the same bits every time.
 template <typename T> void checkSums(const std::string& type, const std::string& kind, double scale) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   for (bool exclusive : {false, true}) {
     std::string text = scanText(type, kind, exclusive,
                                 "  %r = arith." + std::string(kind == "addf" ? "addf" : "addi") +
@@ -182,7 +183,7 @@ TEST(LookBack, SumsOfI64InTwoWords) { checkSums<int64_t>("i64", "addi", 0); }
 TEST(LookBack, SumsOfI8Wrap) { checkSums<int8_t>("i8", "addi", 0); }
 
 TEST(LookBack, NarrowFloatsAreRoundedOnce) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   Scan scan(scanText("bf16", "addf", false, "  %r = arith.negf %s : tensor<?xbf16>\n"), 1024, true);
   std::vector<uint16_t> x(5003);
   std::vector<double> exact;
@@ -217,7 +218,7 @@ TEST(LookBack, NanAndInfinityReachAllThatFollows) {
 TEST(LookBack, ContinuesPastAThousandPieces) {
   if (base::kIsSanitized)
     GTEST_SKIP() << "takes minutes";
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   Scan scan(scanText("i32", "addi", false, "  %r = arith.addi %s, %s : tensor<?xi32>\n"), 64, true);
   std::vector<int32_t> x = randomVector<int32_t>(16 * 1040 + 3, random), reference = sums(x, 1, false);
   for (int32_t& value : reference)

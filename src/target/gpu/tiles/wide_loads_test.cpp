@@ -1,4 +1,5 @@
 // Neighbouring elements that a thread loads at once: vxt run on the host against the reference interpreter.
+#include "base/fresh_seed.h"
 #include "interpreter/interpreter.h"
 #include "target/gpu/testing/machine.h"
 #include "target/gpu/tiles/testing/lower.h"
@@ -120,7 +121,7 @@ void check(const std::string& body, std::vector<int64_t> lanes,
   });
   std::sort(found.rbegin(), found.rend());
   EXPECT_EQ(found, lanes);
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   std::normal_distribution<float> normal;
   // Rows that hold all that threads ask for, and rows that end before: whole ones end between accesses.
   for (int64_t w : {4, 36, 64, 100, 132, 256})

@@ -2,6 +2,7 @@
 
 #include "artifact/steps.h"
 #include "base/check.h"
+#include "base/fresh_seed.h"
 #include "ir/vx.h"
 #include "passes/phases.h"
 #include "passes/simplify.h"
@@ -96,12 +97,7 @@ std::function<void()> TensorKernel::prepare(const std::vector<Arg>& args) {
 }
 
 std::mt19937& generator() {
-  static std::mt19937 engine = [] {
-    const char* given = std::getenv("VORTEX_TEST_SEED");
-    unsigned seed = given ? std::strtoul(given, nullptr, 10) : std::random_device()();
-    fprintf(stderr, "VORTEX_TEST_SEED=%u\n", seed);
-    return std::mt19937(seed);
-  }();
+  static std::mt19937 engine(base::freshSeed());
   return engine;
 }
 

@@ -36,7 +36,7 @@ private:
   std::vector<std::vector<uint64_t>> memory_;
 };
 
-/// Normally distributed values, different in every run of the process unless VORTEX_TEST_SEED is set; the seed is printed on failure.
+/// Normally distributed values, from one base::freshSeed() of the process.
 std::mt19937& generator();
 std::vector<float> randomFloats(size_t count, float scale = 1);
 

@@ -1,5 +1,6 @@
 #include "target/gpu/tiles/testing/programs.h"
 
+#include "base/fresh_seed.h"
 #include "interpreter/interpreter.h"
 #include "ir/launch.h"
 #include "ir/size_attr.h"
@@ -341,7 +342,7 @@ RandomProgram rowProgram(const std::vector<std::string>& result, const std::stri
 }
 
 void runSizes(const RandomProgram& program, std::initializer_list<Sizes> all, Layout layout, Tolerance tolerance) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(base::freshSeed());
   Compiled compiled(program);
   ASSERT_EQ(compiled.error(), "");
   for (Sizes sizes : all) {
