@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/fresh_seed.h"
 #include "vortex/metal/metal.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +76,7 @@ protected:
   bool isCpu() const { return std::string(GetParam()) == "cpu"; }
 
   NS::AutoreleasePool* pool_ = NS::AutoreleasePool::alloc()->init();
-  std::mt19937 random_{base::freshSeed()};
+  std::mt19937 random_{std::random_device{}()};
   MTL::Device *device = nullptr, *other = nullptr;
   NS::SharedPtr<MTL::CommandQueue> queue;
 };

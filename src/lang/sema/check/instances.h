@@ -31,13 +31,13 @@ struct InstanceRequest {
   const syn::FunctionItem* item = nullptr;
   ItemScope* scope = nullptr;
   Type selfType = nullptr;
-  GenericEnv generics;
+  GenericEnv generics = {};
   bool inKernel = false;
   /// Its generic parameters stand for themselves (definitions.cpp). Only its signature is made, and never stays.
   bool isDefinition = false;
   const syn::ImplItem* impl = nullptr;  ///< that it stands in
   bool isRepresentative = false;        ///< arguments chosen by `vortex check`: errors name them
-  std::vector<Placement> placements;
+  std::vector<Placement> placements = {};
   const Instance* parent = nullptr;  ///< who first asked for it
   SourceRange callSite;
 };
@@ -79,7 +79,6 @@ private:
   std::map<std::string, Instance*> instancesByKey_;
   std::map<std::string, uint32_t> kernelNames_;
   std::map<const syn::FunctionItem*, uint32_t> ownInstances_;  ///< that a function asked for itself
-  bool isExhausted_ = false;                                   ///< there were too many: reported
   std::set<const syn::FunctionItem*> instantiated_;
   std::deque<Instance*> queue_;
   std::set<const syn::FunctionItem*> broken_;  ///< generic definitions with errors

@@ -303,15 +303,13 @@ static void compareFunctions(BodyState& body, const ImplBlock& impl, const syn::
   for (size_t i = 0; i < mine->generics.params.size(); ++i)
     mineEnv[body.generics.size() + i].value = wantedEnv[trait.args.size() + i].value;
   const auto signature = [&](const syn::FunctionItem* item, ItemScope* scope, const GenericEnv& env) {
-    InstanceRequest request;
-    request.item = item;
-    request.scope = scope;
-    request.selfType = self;
-    request.generics = env;
-    request.isDefinition = true;
-    request.impl = item == mine ? impl.item : nullptr;
-    request.callSite = item->name.range;
-    return body.session.instances.instantiate(std::move(request));
+    return body.session.instances.instantiate({.item = item,
+                                               .scope = scope,
+                                               .selfType = self,
+                                               .generics = env,
+                                               .isDefinition = true,
+                                               .impl = item == mine ? impl.item : nullptr,
+                                               .callSite = item->name.range});
   };
   const Instance *wanted = signature(declared, trait.scope, wantedEnv), *have = signature(mine, impl.scope, mineEnv);
   if (!wanted || !have)

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
 
 namespace vortex::lang {
 namespace {
@@ -20,12 +19,11 @@ std::string keyOf(const GenericEnv& env) {
   std::string key;
   for (const GenericBinding& binding : env) {
     const GenericValue& value = binding.value;
-    key += "|" + std::to_string(static_cast<int>(value.kind)) + ":";
-    switch (value.kind) {
-    case GenericValue::Kind::Type: key += address(value.type); break;  // interned
-    case GenericValue::Kind::Shape: key += std::to_string(value.shape.size()); break;
-    default: key += text(value);
-    }
+    const bool isType = value.kind == GenericValue::Kind::Type, isShape = value.kind == GenericValue::Kind::Shape;
+    key += base::concat("|", static_cast<int>(value.kind), ":",
+                        isType    ? address(value.type)
+                        : isShape ? std::to_string(value.shape.size())
+                                  : text(value));
   }
   return key;
 }
@@ -56,15 +54,13 @@ bool growsItself(const InstanceRequest& request) {
 }  // namespace
 
 InstanceRequest Instance::request(const syn::FunctionItem* callee, ItemScope* calleeScope, SourceRange range) const {
-  InstanceRequest out;
-  out.item = callee;
-  out.scope = calleeScope;
-  out.inKernel = inKernel;
-  out.isDefinition = isDefinition;
-  out.isRepresentative = isRepresentative;
-  out.parent = this;
-  out.callSite = range;
-  return out;
+  return {.item = callee,
+          .scope = calleeScope,
+          .inKernel = inKernel,
+          .isDefinition = isDefinition,
+          .isRepresentative = isRepresentative,
+          .parent = this,
+          .callSite = range};
 }
 
 Instances::Instances(Session& session) : session_(session) {}
@@ -127,27 +123,22 @@ Instance* Instances::instantiate(InstanceRequest request) {
   key += request.isDefinition ? "|d" : "";
   if (auto found = instancesByKey_.find(key); found != instancesByKey_.end())
     return found->second->signatureOk ? found->second : nullptr;
-  // Only generic code can ask for ever new instances.
   const uint32_t depth = request.parent && !request.generics.empty() ? request.parent->depth + 1 : 0;
   const bool grows = depth > 0 && growsItself(request);
-  const bool isMany = grows && ++ownInstances_[request.item] > kMostOwnInstances;
-  const uint32_t deepest = session_.options.maxInstanceDepth * (grows ? 1 : 4);
-  if (isMany || depth > deepest) {
-    if (isMany && std::exchange(isExhausted_, true))
-      return nullptr;
-    const std::string_view what =
-        isMany ? " instances that call each other" : " instances of generic functions inside each other";
-    auto builder =
-        session_.sink().error("E0325", request.callSite,
-                              base::concat("`", request.item->name.text, "` needs more than ",
-                                           isMany ? kMostOwnInstances : session_.options.maxInstanceDepth, what));
-    const Instance* at = request.parent;
-    for (uint32_t shown = 0; at && shown < 4; at = at->parent, ++shown)
-      builder.note(base::concat("needed by `", shortName(*at), at->callSite.isValid() ? "` at " : "`",
-                                at->callSite.isValid() ? session_.sources.describe(at->callSite) : ""));
-    for (; at; at = at->parent)
-      if (!at->parent)
-        builder.note(base::concat("and so on, beginning in `", shortName(*at), "`"));
+  const uint32_t own = grows ? ++ownInstances_[request.item] : 0, deepest = session_.options.maxInstanceDepth;
+  if (own > kMostOwnInstances + 1)
+    return nullptr;  // reported once
+  if (own > kMostOwnInstances || depth > deepest * (grows ? 1 : 4)) {
+    const bool isMany = own > kMostOwnInstances;
+    auto builder = session_.sink().error(
+        "E0325", request.callSite,
+        base::concat("`", request.item->name.text, "` needs more than ", isMany ? kMostOwnInstances : deepest,
+                     isMany ? " instances of itself" : " instances of generic functions inside each other"));
+    uint32_t shown = 0;
+    for (const Instance* at = request.parent; at; at = at->parent)
+      if (++shown <= 4 || !at->parent)
+        builder.note(base::concat(shown <= 4 ? "needed by `" : "and so on, beginning in `", shortName(*at),
+                                  at->callSite.isValid() ? "` at " + session_.sources.describe(at->callSite) : "`"));
     builder.help("a generic function that calls itself with ever larger arguments never ends; stop the recursion");
     return nullptr;
   }
