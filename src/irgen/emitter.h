@@ -229,6 +229,7 @@ private:
   Value evalView(const Expr& expr);  ///< of a tensor of scalars
   llvm::SmallVector<Value, 1> evalViews(const Expr& expr);
   Place tensorPlace(const Expr& tensor);
+  Value insideArray(const Expr& index, uint64_t count);
   Place arrayElement(const Expr& element);
   Place tileElement(const Expr& element, const Flat& tile);
   Flat evalArrayWindow(const Expr& expr);

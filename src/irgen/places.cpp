@@ -127,6 +127,19 @@ Place Emitter::tileElement(const Expr& expr, const Flat& tiles) {
   return result;
 }
 
+/// The index; where the program is checked, one that is outside ends the launch.
+Value Emitter::insideArray(const Expr& index, uint64_t count) {
+  Location at = loc(index);
+  Value value = evalIndex(index);
+  if (context_.forChecks) {
+    Value bound = b_.create<arith::ConstantIndexOp>(at, static_cast<int64_t>(count));
+    Value inside = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ult, value, bound);
+    emitAssert(at, inside, "E0601",
+               {"index {} is outside the array, which has " + std::to_string(count) + " elements", {value}, {false}});
+  }
+  return value;
+}
+
 Place Emitter::arrayElement(const Expr& expr) {
   const Expr& base = *expr.args[0];
   lang::Type type = stripRef(base.type);
@@ -160,7 +173,7 @@ Place Emitter::arrayElement(const Expr& expr) {
   if (isConstant)
     whole.firstLeaf += static_cast<uint32_t>(index.intValue) * width;
   else
-    whole.choices.push_back({evalIndex(index), type->count, width});
+    whole.choices.push_back({insideArray(index, type->count), type->count, width});
   return whole;
 }
 
