@@ -21,8 +21,11 @@ static std::string describeElement(const Buffer& buffer, int64_t element) {
 
 bool reportOutside(Machine& machine, const Node& node, const View& view, size_t dim, int64_t index, size_t lane,
                    bool guarded) {
+  const bool isPart =
+      llvm::any_of(node.op->getOperands(), [](mlir::Value operand) { return operand.getDefiningOp<ir::SubviewOp>(); });
   std::string message = "index " + std::to_string(index) + " is outside dimension " + std::to_string(dim) + " of " +
-                        nameOf(*view.buffer) + ", which has extent " + std::to_string(view.extents[dim]);
+                        (isPart ? "a part of " : "") + nameOf(*view.buffer) + ", which has extent " +
+                        std::to_string(view.extents[dim]);
   Finding::Note who{"in " + machine.describe(machine.threadOf(lane), machine.linearBlock) +
                         (guarded ? "; without checking the access is skipped" : ""),
                     {}};
