@@ -250,24 +250,31 @@ private:
     return loop;
   }
 
-  /// What is read in a loop is read where that has an iteration: a prologue under `if n > 0` came before `for s in 0..n`.
+  /// What an iteration of a loop reads is read where that runs: before `for s in 0..n` prologues under `if n > 0`, `if n > 1` came.
   void findMixedReads() {
     std::set<LoopId> loops;
     for (const auto& [expr, read] : reads_)
       if (read.isMixed && !read.isNothing)
         loops.insert(outermostLoop(read.step));
     for (LoopId loop : loops) {
-      flow_.closed = loop == kNoLoop ? decltype(flow_.closed)() : closedWhereRuns(loop);
-      if (flow_.closed.empty())
+      const uint32_t last = loop != kNoLoop && contexts_.isFollowed(loop) ? contexts_.prologue() : 0;
+      if (loop == kNoLoop || closedWhereRuns(loop, last).empty())
         continue;
       std::set<const Expr*> still;
-      solve(graph_, flow_, contexts_).forEach([&](StepId id, const StagedState& state, Context context) {
-        for (const Access& access : graph_.accessesOf(graph_[id]))
-          for (const StagedUnits& units : flow_.touched(access.place, graph_.blockOf(id), context))
-            for (const Staged& tensor : StagedState::of(state, units))
-              if (tensor.content & kNothing)
-                still.insert(originOf(id, access));
-      });
+      for (uint32_t iteration = 0; iteration <= last; ++iteration) {
+        flow_.closed = closedWhereRuns(loop, iteration);
+        solve(graph_, flow_, contexts_).forEach([&](StepId id, const StagedState& state, Context context) {
+          const BlockId at = graph_.blockOf(id);
+          if (last > 0 &&
+              (!graph_.isInside(at, loop) || std::min(contexts_.iteration(loop, at, context), last) != iteration))
+            return;
+          for (const Access& access : graph_.accessesOf(graph_[id]))
+            for (const StagedUnits& units : flow_.touched(access.place, at, context))
+              for (const Staged& tensor : StagedState::of(state, units))
+                if (tensor.content & kNothing)
+                  still.insert(originOf(id, access));
+        });
+      }
       for (auto& [expr, read] : reads_)
         if (outermostLoop(read.step) == loop)
           read.isMixed = read.isMixed && still.contains(expr);
@@ -275,24 +282,20 @@ private:
     flow_.closed.clear();
   }
 
-  /// The ways that are not taken where the loop has an iteration.
-  std::set<std::pair<BlockId, uint32_t>> closedWhereRuns(LoopId id) {
+  /// The ways that are not taken where the loop has the iteration, which nothing before it wraps.
+  std::set<std::pair<BlockId, uint32_t>> closedWhereRuns(LoopId id, uint32_t iteration) {
     const auto& counter = graph_[id].counter;
     if (!counter)
       return {};
     NodeTable& nodes = graph_.values;
-    const bool isRange =
-        counter->kind == Counter::Kind::Range && !counter->isPosition && nodes.isConstant(counter->step);
-    const bool isUp = isRange && nodes[counter->step].constant() > 0;
-    const ValueId low = !isRange ? nodes.constant(kUsize, 0)
-                        : isUp   ? counter->begin
-                                 : counter->end,
-                  high = !isRange ? counter->trips
-                         : isUp   ? counter->end
-                                  : counter->begin;
+    const bool isRange = counter->kind == Counter::Kind::Range && nodes.isConstant(counter->step);
+    const __int128 step = isRange ? nodes[counter->step].constant() : 1;
+    const ValueId low = !isRange ? nodes.constant(kUsize, 0) : step > 0 ? counter->begin : counter->end;
+    const ValueId high = !isRange ? counter->trips : step > 0 ? counter->end : counter->begin;
     if (high == kNoValue)
       return {};
-    const ValueId runs = nodes.op(Op::Lt, kBool, low, high);
+    const ValueId gone = nodes.constant(nodes.type(low), iteration * (step > 0 ? step : -step));
+    const ValueId runs = nodes.op(Op::Lt, kBool, nodes.op(Op::Add, nodes.type(low), low, gone), high);
     std::set<std::pair<BlockId, uint32_t>> closed;
     for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
       const Step& branch = graph_.terminator(BlockId{b});
