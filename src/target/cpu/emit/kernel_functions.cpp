@@ -35,14 +35,17 @@ Tensors tensorsOf(ModuleState& state, ir::KernelOp kernel) {
   return tensors;
 }
 
-llvm::Function* createBody(ModuleState& state, const std::string& name, unsigned tensors) {
+llvm::Function* createBody(ModuleState& state, ir::KernelOp kernel, const std::string& name, unsigned tensors) {
   llvm::LLVMContext& context = state.module.getContext();
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::SmallVector<llvm::Type*> types(3 + tensors, pointer);
   auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), types, false);
   auto* body = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, state.module);
   for (llvm::Argument& argument : body->args()) {
-    argument.addAttr(llvm::Attribute::NoAlias);
+    // What other blocks write while this one runs counts as written by the barriers of the grid.
+    const bool isTensor = argument.getArgNo() >= 3;
+    if (!isTensor || !kernel->hasAttr(ir::kCooperativeAttr))
+      argument.addAttr(llvm::Attribute::NoAlias);
     if (argument.getArgNo() < 2)
       argument.addAttr(llvm::Attribute::ReadOnly);
   }
@@ -79,13 +82,13 @@ size::Expr emitKernelFunctions(ModuleState& state, ir::KernelOp kernel, const st
     arguments.push_back(slot(index, pointer));
   auto call = [&](llvm::Function* body) { ir.CreateRet(ir.CreateCall(body, arguments)); };
 
-  llvm::Function* fast = createBody(state, symbol + ".body", tensors.pointerSlots.size());
+  llvm::Function* fast = createBody(state, kernel, symbol + ".body", tensors.pointerSlots.size());
   size::Expr scratch = emitBody(state, kernel, fast, true);
   if (tensors.innerStrides.empty()) {
     call(fast);
     return scratch;
   }
-  llvm::Function* general = createBody(state, symbol + ".strided", tensors.pointerSlots.size());
+  llvm::Function* general = createBody(state, kernel, symbol + ".strided", tensors.pointerSlots.size());
   general->addFnAttr(llvm::Attribute::Cold);
   scratch = size::make(size::Op::Max, scratch, emitBody(state, kernel, general, false));
   Value* isUsual = ir.getTrue();
