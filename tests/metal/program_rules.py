@@ -132,3 +132,17 @@ rule("types_of_simd_h", "float", "Shared s = {{x[i], 2}, {1, 2, 3}, {4, 5, 6, 7}
 rule("choices_of_packed_and_other_vectors", "float",
      "packed_float3 p = {x[i], 1, 2}; float3 v = i & 1 ? p : float3(7, 8, 9); packed_float3 q = i & 2 ? packed_float3(4, 5, 6) : p; thread packed_float3* r = &q; v += i & 4 ? *r : v; out[i] = v.x * 100 + v.y * 10 + v.z;",
      lambda i: (lambda v, q: sum(f * (a + (b if i & 4 else a)) for f, a, b in zip((100, 10, 1), v, q)))((X[i], 1, 2) if i & 1 else (7, 8, 9), (4, 5, 6) if i & 2 else (X[i], 1, 2)))
+
+rule("choices_of_packed_places_and_calls", "float",
+     "Held s = {packed_float3(x[i], 1, 2)}; float3 v = i & 1 ? s.p : doubled(s.p); packed_float3 q = i & 2 ? doubled(v) : s.p; packed_float3 r = i & 4 ? s.p : packed_float3{7, 8, 9};"
+     " float3 w[2] = {q, i & 1 ? s.here() : kept<2>(v)}; out[i] = w[1].x * 1000 + w[0].x * 100 + r.y * 10 + v.x;",
+     lambda i: (lambda v: (X[i] if i & 1 else v) * 1000 + (2 * v if i & 2 else X[i]) * 100 + (1 if i & 4 else 8) * 10 + v)(X[i] if i & 1 else 2 * X[i]),
+     "struct Held { packed_float3 p; packed_float3 here() { return p; } };\npacked_float3 doubled(packed_float3 p) { return p * 2; }\ntemplate <int N> packed_float3 kept(float3 v) { return v; }")
+rule("choices_of_calls_keep_their_kind", "int",
+     "int a = n[i], b = 7, calls = 0; (i & 1 ? lesser(a, b) : greater(a, b)) += 100; i & 2 ? count(calls) : (void)0; i & 4 ? count(calls) : count(calls);"
+     " thread int* p = i & 4 ? place(a) : 0; const thread Pair& kept = i & 1 ? pair(1) : pair(2); out[i] = a + b + calls * 1000 + (p ? *p : 5) + kept.v;",
+     lambda i: (lambda a, b: sum((a + 100, b) if (a < b) == bool(i & 1) else (a, b + 100)) + (2 if i & 2 else 1) * 1000 + ((a + 100 if (a < b) == bool(i & 1) else a) if i & 4 else 5) + (1 if i & 1 else 2))(N[i], 7),
+     "struct Pair { int v; int w; }; Pair pair(int v) { return {v, 0}; }\nthread int& lesser(thread int& a, thread int& b) { return a < b ? a : b; }\nthread int& greater(thread int& a, thread int& b) { return a < b ? b : a; }"
+     "\nvoid count(thread int& c) { ++c; }\nthread int* place(thread int& a) { return &a; }")
+rule("sums_clamped_in_wider_words", "int", "char a = char(n[i] * 9), b = char(-n[7 - i] * 5); out[i] = char(clamp(int(a) + int(b), -128, 127)) + 1000 * char(clamp(int(a) - int(b), -128, 127));",
+     lambda i: (lambda a, b: min(max(a + b, -128), 127) + 1000 * min(max(a - b, -128), 127))((N[i] * 9 + 128) % 256 - 128, (-N[7 - i] * 5 + 128) % 256 - 128))

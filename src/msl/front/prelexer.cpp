@@ -5,7 +5,7 @@
 //    first stays; those that do something else are refused.
 //  - the second of two swizzles with an operator between is made a value: Clang's templates take such pairs for numbers.
 //  - `constant float x[N]` as a parameter becomes a pointer: an array parameter would lose its address space.
-//  - `static_cast<T>(x)` of values, and operands of `?:` that are plain lvalues, go through functions of the shim (00_language.metal).
+//  - `static_cast<T>(x)` of values, and operands of `?:` that are places or calls, go through functions of the shim (00_language.metal).
 #include "msl/front/prelexer.h"
 
 #include "msl/front/inputs.h"
@@ -287,13 +287,16 @@ private:
     return i + 1;
   }
 
-  /// One past the name at `i` with members and subscripts: `a.b[i].c`.
-  size_t afterPlace(size_t i) const {
+  /// One past the name at `i` with members, subscripts and calls: `a.b[i].c`, `f<int>(x).y`, `packed_float3{1, 2, 3}`.
+  size_t afterPlace(size_t i, bool& isCall) const {
     static constexpr std::array kNot = {"static_cast", "true", "false", "this", "sizeof", "as_type", "nullptr"};
     while (isName(i) && !contains(kNot, at(i))) {
       ++i;
-      while (at(i) == "[")
-        i = afterBracket(i);
+      if (at(i) == "<")
+        if (const size_t end = afterAngles(i); at(end) == "(" || at(end) == "{" || at(end) == "::")
+          i = end;
+      for (; at(i) == "[" || at(i) == "(" || at(i) == "{"; i = afterBracket(i))
+        isCall |= at(i) != "[";
       if (at(i) != "." && at(i) != "->" && at(i) != "::")
         break;
       ++i;
@@ -301,19 +304,20 @@ private:
     return i;
   }
 
-  void makeValue(size_t first, size_t end) {
-    insert(words_[first].begin, "__msl_value(");
-    insert(words_[end - 1].end, ")");
+  void makeValue(size_t first, size_t end, bool isCall) {
+    insert(words_[first].begin, isCall ? "__msl_given((" : "__msl_value(");
+    insert(words_[end - 1].end, isCall ? ", __msl_call()))" : ")");
   }
 
-  /// A place, what a name of one points at, or a packed vector that is made: `a.b[i]`, `*p`, `packed_float3(…)`.
+  /// A place, what a name of one points at, or a call.
   size_t choice(size_t i) {
-    const bool isMade = at(i + 1).starts_with("packed_") && at(i + 2) == "(";
-    const size_t end = isMade ? afterBracket(i + 2) : afterPlace(at(i + 1) == "*" && isName(i + 2) ? i + 2 : i + 1);
-    const bool isWhole =
-        at(i) == "?" ? at(end) == ":" : at(end) == ";" || at(end) == ")" || at(end) == "," || at(end) == "}";
+    bool isCall = false;
+    const size_t end = afterPlace(at(i + 1) == "*" && isName(i + 2) ? i + 2 : i + 1, isCall);
+    const bool isWhole = at(i) == "?" ? at(end) == ":"
+                                      : at(end) == ";" || at(end) == ")" || at(end) == "," || at(end) == "}" ||
+                                            at(end) == "]" || at(end) == ":";
     if (end > i + 1 && isWhole)
-      makeValue(i + 1, end);
+      makeValue(i + 1, end, isCall);
     return i + 1;
   }
 
@@ -325,9 +329,10 @@ private:
   }
 
   size_t operatorOnSwizzles(size_t i) {
-    const size_t end = afterPlace(i + 1);
-    if (end > i + 1 && isSwizzle(end - 1) && at(end) != "(" && at(end) != "++" && at(end) != "--")
-      makeValue(i + 1, end);
+    bool isCall = false;
+    const size_t end = afterPlace(i + 1, isCall);
+    if (end > i + 1 && isSwizzle(end - 1) && at(end) != "++" && at(end) != "--")
+      makeValue(i + 1, end, false);
     return i + 1;
   }
 

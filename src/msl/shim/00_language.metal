@@ -217,6 +217,19 @@ template <class T> __VX constexpr decltype(auto) __msl_value(T&& x) {
   else
     return static_cast<T&&>(x);
 }
+/// The same for calls, `__msl_given((f(x), __msl_call()))`: what they make is a value, and may be nothing.
+struct __msl_call {};
+template <class T> struct __msl_result {
+  T&& x;
+};
+template <class T> __VX constexpr __msl_result<T> operator,(T&& x, __msl_call) { return {static_cast<T&&>(x)}; }
+template <class T> __VX constexpr decltype(auto) __msl_given(__msl_result<T> r) {
+  if constexpr (__is_lvalue_reference(T))
+    return __msl_value(static_cast<T>(r.x));
+  else
+    return typename __chosen<remove_cv_t<T>>::type(static_cast<T&&>(r.x));
+}
+__VX constexpr void __msl_given(__msl_call) {}
 /// static_cast; half and bfloat convert by way of float.
 template <class To, class From> __VX constexpr To __msl_cast(From&& x) {
   typedef decay_t<From> F;
