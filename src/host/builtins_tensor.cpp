@@ -154,6 +154,12 @@ Value Evaluator::random(const Expr& expr) {
   size_t count = static_cast<size_t>(tensor->elementCount()), width = byteSize(type);
   if (!fits(count * width, expr))
     return {};
+  if (expr.builtin == Builtin::RandomInteger) {
+    const int64_t low = args[2].asInt(), high = args[3].asInt();
+    const bool isAny = isUnsigned(type) ? static_cast<uint64_t>(low) < static_cast<uint64_t>(high) : low < high;
+    if (!isAny)
+      return fail("E0707", expr, base::concat("no integer is at least `low`, ", low, ", and below `high`, ", high));
+  }
   std::vector<uint8_t> bytes(count * width);
   for (size_t i = 0; i < count; ++i) {
     auto words = philox(i, seed);

@@ -68,6 +68,10 @@ private:
     ++at_;
     return true;
   }
+  bool at(char c) {
+    skip();
+    return at_ < text_.size() && text_[at_] == c;
+  }
   bool word(std::string_view expected) {
     skip();
     if (!text_.substr(at_).starts_with(expected))
@@ -98,8 +102,7 @@ private:
         return false;
       at_ = static_cast<size_t>(end - text_.data());
       extents.push_back(value);
-      take(',');
-      if (extents.size() > 64)
+      if ((!take(',') && !at(')')) || extents.size() > 64)
         return false;
     }
     return true;

@@ -330,15 +330,21 @@ private:
     evaluate(kernel.getBlock(), machine_.blockDim);
     for (mlir::Attribute size : kernel.getGrid().value_or(mlir::ArrayAttr::get(kernel.getContext(), {})))
       if (!evaluateExactly(llvm::cast<ir::SizeAttr>(size).getExpr()))
-        return report(Finding::Kind::Shape, "the grid of " + kernel.getSymName().str() + " does not fit 63 bits");
+        return report(Finding::Kind::Shape, "its grid does not fit 63 bits");
     int64_t blocks = 1;
     for (int64_t extent : machine_.grid)
       if (extent < 0 || __builtin_mul_overflow(blocks, extent, &blocks) || blocks > INT32_MAX)
-        return report(Finding::Kind::Shape, "the grid of " + kernel.getSymName().str() + " is too large or negative");
+        return report(
+            Finding::Kind::Shape,
+            "it has an impossible grid of " +
+                llvm::join(llvm::map_range(machine_.grid, [](int64_t each) { return std::to_string(each); }), " x "));
     for (int64_t extent : machine_.blockDim)
       if (extent <= 0 || extent > INT32_MAX)
-        return report(Finding::Kind::Shape,
-                      "the block of " + kernel.getSymName().str() + " has no threads, or too many");
+        return report(
+            Finding::Kind::Shape,
+            "it has an impossible block of " +
+                llvm::join(llvm::map_range(machine_.blockDim, [](int64_t each) { return std::to_string(each); }),
+                           " x "));
     machine_.checkRaces = options_.check && !kernel.getWholeTensor();
     std::fill_n(machine_.domain, 3, INT64_MAX);
     if (auto domain = kernel->getAttrOfType<mlir::ArrayAttr>("vx.domain"))
@@ -374,12 +380,11 @@ private:
   }
 
   bool runTogether(Function& phase, llvm::ArrayRef<uint32_t> order) {
-    auto kernel = llvm::cast<ir::KernelOp>(phase.op);
     if (order.size() > Together::kMostBlocks)
-      return report(Finding::Kind::Shape, "the " + std::to_string(order.size()) + " blocks of " +
-                                              kernel.getSymName().str() +
-                                              " must run at the same time; the interpreter runs at most " +
-                                              std::to_string(Together::kMostBlocks));
+      return report(Finding::Kind::Shape,
+                    "the " + std::to_string(order.size()) +
+                        " blocks of the launch must run at the same time; the interpreter runs at most " +
+                        std::to_string(Together::kMostBlocks));
     Together together(
         [&](size_t block) {
           PausedBlock fresh;
@@ -398,8 +403,8 @@ private:
     const bool completed = together.run(order.vec());
     machine_.together = nullptr;
     if (together.lacksThreads())
-      return report(Finding::Kind::Memory, "the system gives no threads for the " + std::to_string(order.size()) +
-                                               " blocks of " + kernel.getSymName().str());
+      return report(Finding::Kind::Memory,
+                    "the system gives no threads for the " + std::to_string(order.size()) + " blocks of the launch");
     return completed;
   }
 

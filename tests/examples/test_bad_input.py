@@ -43,6 +43,12 @@ def test_truncated_npy(fails, tmp_path, keep):
     fails("scale", path)
 
 
+def test_header_without_commas(fails, tmp_path):
+    path = save(tmp_path / "x.npy", numpy.zeros((2, 5), numpy.float32))
+    path.write_bytes(path.read_bytes().replace(b"(2, 5)", b"(2  5)"))
+    assert "header" in fails("scale", path)
+
+
 def test_not_an_npy(fails, tmp_path):
     path = tmp_path / "x.npy"
     path.write_bytes(bytes(range(256)) * 16)
