@@ -413,7 +413,8 @@ Value Evaluator::evalLaunch(const Expr& expr) {
     else if (failure->line)
       diagnostic.notes.push_back(base::concat("raised at ", failure->file, ":", failure->line, ":", failure->column));
     if (failure->id == "E0605")
-      diagnostic.helps.push_back("where wrapping is meant, say so: `@unchecked(overflow)` on the statement or kernel");
+      diagnostic.helps.push_back(
+          "where wrapping is meant, say so: `@unchecked(overflow)` on the statement or on its function or kernel");
     sink_.report(std::move(diagnostic));
     flow_ = Flow::Stop;
     exitStatus_ = 1;

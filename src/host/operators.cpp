@@ -102,7 +102,7 @@ Value Evaluator::wrapped(Scalar type, __int128 value, const Expr& at) {
   if (!options_.reportsOverflow || at.mayWrap)
     return static_cast<int64_t>(value);
   return fail("E0605", at, base::concat("integer overflow: the result does not fit `", name(type), "` and wraps"),
-              "here", "compute in a wider type, or allow it: `@unchecked(overflow)` before the statement");
+              "here", "compute in a wider type, or allow it: `@unchecked(overflow)` before the statement or function");
 }
 
 Value Evaluator::evalCast(const Expr& expr) {

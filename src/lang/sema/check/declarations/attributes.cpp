@@ -26,7 +26,7 @@ constexpr AttributeRow kAttributes[] = {
     {"strict", kKernel | kFunction, true},
     {"fastmath", kKernel | kFunction, true},
     {"noinline", kFunction, true},
-    {"unchecked", kKernel | kStatement, true},
+    {"unchecked", kKernel | kFunction | kStatement, true},
     {"reduce", kKernel, true},
     {"precision", kKernel, true},  // permits, never requires
     {"unroll", kStatement, true},
@@ -196,7 +196,7 @@ void functionAttributes(BodyState& body, const syn::FunctionItem* item) {
     else if (name == "noinline")
       body.function->staysFunction = true;
     else if (name == "unchecked")
-      uncheckedAttribute(body, attribute, false);
+      uncheckedAttribute(body, attribute, !item->isKernel);
     else if (name == "verify_no_bank_conflicts" && body.function->kernel)
       body.function->kernel->verifyBanks = attribute.range;
     else if (name == "strict" && body.function->kernel)
