@@ -326,6 +326,8 @@ std::string Compiler::text(const lang::Function& kernel, const irgen::Options& r
   ErrorCollector errors(context(), failure);
   if (auto compiled = target_->compile(*generated, observer, choose); !compiled && failure.message.empty())
     failure.message = compiled.error().message;
+  if (text.empty() && failure.message.empty())
+    failure.message = base::concat("code for this target has no stage `", stage, "`; choose another with `--target`");
   return text;
 }
 
