@@ -1,4 +1,7 @@
-"""hvm(file, *flags): `vortex hvm`, skipped while the driver has no such command."""
+"""hvm(file, *flags): the evaluator's own program, which starts in a seventh of the time of `vortex hvm`; that both do the same is tested once. Skipped
+while neither exists."""
+import os
+import pathlib
 import re
 import subprocess
 
@@ -9,13 +12,15 @@ HANGS_AFTER_S = 3600
 
 
 @pytest.fixture(scope="session")
-def hvm(program):
-    if subprocess.run([program, "hvm", "--version"], capture_output=True).returncode:
-        pytest.skip("bin/vortex has no command `hvm`")
+def hvm(root):
+    folder = pathlib.Path(os.environ.get("VORTEX_BUILD", root / "build")) / "bin"
+    command = [folder / "hvm"] if (folder / "hvm").exists() else [folder / "vortex", "hvm"]
+    if not command[0].exists() or subprocess.run([*command, "--version"], capture_output=True).returncode:
+        pytest.skip("neither bin/hvm nor bin/vortex with a command `hvm` is built")
 
     def run(path, *flags):
         """(exit status, standard output, standard error), without ANSI codes."""
-        done = subprocess.run([program, "hvm", path, *map(str, flags)], capture_output=True, timeout=HANGS_AFTER_S)
+        done = subprocess.run([*command, path, *map(str, flags)], capture_output=True, timeout=HANGS_AFTER_S)
         return done.returncode, *(ANSI.sub("", text.decode(errors="replace")) for text in (done.stdout, done.stderr))
 
     return run
