@@ -178,6 +178,31 @@ def characters(rng, depth=0):
     return mixed(lambda: f"({mixed(one)} <> {characters(rng, depth + 1) if depth < 6 else '[]'})")
 
 
+def waiting(rng, term, depth, variables):
+    """The term inside `depth` forms that wait for it, each with an operand that may be a superposition or a variable."""
+    for _ in range(depth):
+        operand = variables.pop() if variables and rng.random() < 0.1 else rng.choice([str(rng.randrange(4)), "(1 + 2)", "&B{1,0}", "&A{2,5}", "(&C{0,3} + 1)", "&{}"][: 6 if rng.random() < 0.2 else 5])
+        function = rng.choice([f"(λx.λy.x + {rng.randrange(3)} * y)", "λ{1: λy. y; λ&x. λy. y + x}", "λ{0: λ&y. y * y; λ{2: λy. 7; λx.λy.x - y}}", "&A{λx.λy.x,λx.λy.y}"])
+        term = rng.choice([f"({term} {rng.choice(generator.OPERATORS)} {operand})", f"({operand} {rng.choice('+-*')} {term})", f"({term} === {operand})", f"({term} .&. {operand})", f"({term} .|. {operand})",
+                           f"({function})({term}, {operand})", f"(λ{{3: {operand}; λn. n + 1}})({term})", f"(λ{{λn. n + 1}})({term})", f"(λx.λy. y + x)({operand})({term})", f"&({term}){{1,{operand}}}"])
+    return term
+
+
+@pytest.mark.parametrize("collapsed", [False, True], ids=["normal form", "collapse"])
+def test_superpositions_pass_what_waits_for_them(collapsed, hvm, tmp_path):
+    """Of a row of frames all at once: the same as one after the other."""
+    path, wrong = tmp_path / "waiting.hvm4", []
+    for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 2):
+        rng = random.Random(seed)
+        variables = ["v", "w"]
+        term = waiting(rng, rng.choice(["&A{1,2}", "&A{&B{0,3},1}", "&B{1,&C{2,&{}}}", "&A{1,↑2}", "&A{λx.x,2}", "&A{v,1}"]), rng.randrange(1, 14), variables)
+        term = rng.choice([term, f"!x&A=({term}); #P{{x₀, x₁}}", f"!x&B=({term}); [x₁, x₀ + 1]", f"[{term}]"])
+        text = f"@main = λv.λw. {term}\n" if seed % 3 == 0 else f"@main = {re.sub(r'[vw]', '4', term)}\n"
+        if difference := differences(hvm, path, text, collapsed):
+            wrong.append(f"seed {seed}: {difference}\n{text}")
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:5])
+
+
 def test_random_texts_are_logged_once_for_each_superposition(hvm, tmp_path):
     wrong, logged = [], 0
     for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 2):

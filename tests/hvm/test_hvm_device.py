@@ -56,6 +56,7 @@ def test_programs_whose_result_a_device_computes(case, hvm):
                                   "λf. !&g = λx. f(x); %gnf(#P{g(1), g(@fib(4))})", "%gnf(@undefined(@fib(4)))", "%gnf([&A{1,@fib(3)}, !x&B=&A{1,2}; x₀ + x₁])", "%gnf(&{})", "%gnf(λx. x + 1)(5)",
                                   "λ{#A: λx. %gnf(x); λx. x}(#A{@fib(6)})", "λ{0: 1; λ&n. %gnf(@fib(n) + n)}(6)", "%gnf(λx. λ{0: 1; λn. n}(x))", "%gnf(^a) + 1", "%gnf(1(2))", "[1, %gnf(#A{}(2))]", "%gnf(@endless)",
                                   "! f = λ v; #P{%gnf(f(1, @fib(3))), v}", "! f = λ v; #P{%gnf(v), f(1, @fib(3))}", "%gnf([%log(\"a\"), @fib(3), %log(\"b\")])",
+                                  "!x&A = (λ{0: 1; λ&n. λm. n * m}(&A{@fib(4), 0} + 1)(@fib(3)) * @fib(5)); #P{x₀, %gnf(#Q{x₁})}", "!x&A = ((7 - &A{@fib(4),@fib(5)}) .&. (&B{1,2} === 1)); #P{%gnf(#Q{x₁, @fib(3)}), x₀}",
                                   "!f&A = (λx. &A{x + 1, 3}); #P{f₀, %gnf(f₁(5))}", "!f&A = (λx. &A{x + 1, 3}); #P{%gnf(f₁(5)), f₀}", "λx. !y&A = x; #P{y₀, %gnf(#Q{y₁, @fib(4)})}"])
 @pytest.mark.parametrize("flags", [[], ["-C"], ["-T", "3"]], ids=["normal form", "collapse", "threads"])
 def test_terms_that_share_with_what_stays(main, flags, write, hvm):

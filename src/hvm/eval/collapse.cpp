@@ -27,10 +27,12 @@ Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const
       if (goesOn) {
         key = key > 0 ? key - 1 : 0;
         term = heap_->words()[at];
+        first().release(at, 1);
       } else if (tagOf(term) == Sup) {
         const size_t next = std::min(key + 1, queue_.size() - 1);
         queue_[next].push_back(heap_->words()[at]);
         queue_[next].push_back(heap_->words()[at + 1]);
+        first().release(at, 2);
         waiting |= uint64_t(1) << next;
       } else if (isOutOfFuel(interactions())) {
         return failure();

@@ -12,13 +12,15 @@
 // happens, when a rule takes a stuck term for final that might have gone on in another order, when a stack waits for itself, or when the run fails,
 // it begins again without forks: results, counts and errors are those of one thread.
 #include "hvm/eval/evaluation.h"
+#include "hvm/eval/lifted.h"
 
 #include <algorithm>
 
 namespace vortex::hvm {
 
 static bool isWorthForking(Tag tag) {
-  return tag == Thk || tag == App || tag == Ref || tag == Var || tag == Dp0 || tag == Dp1 || (tag >= Op2 && tag <= Or);
+  return tag == Thk || isLifted(tag) || tag == App || tag == Ref || tag == Var || tag == Dp0 || tag == Dp1 ||
+         (tag >= Op2 && tag <= Or);
 }
 
 /// Gives the operand of the frame with this header to a cell, if it has one that needs work.

@@ -1,6 +1,7 @@
 #include "hvm/eval/heap.h"
 
 #include "base/text.h"
+#include "hvm/eval/lifted.h"
 
 #include <algorithm>
 #include <cstring>
@@ -103,11 +104,12 @@ void Heap::beginMarking() {
 }
 
 // What marking follows: so many words of a node, what a closure captured, or a cell.
-static constexpr uint8_t kVariable = 65, kSharedCell = 66, kTwoVariables = 67, kCellInside = 68;
+static constexpr uint8_t kVariable = 65, kSharedCell = 66, kTwoVariables = 67, kCellInside = 68, kLifted = 69;
 static constexpr std::array<uint8_t, 128> kShapes = [] {
   std::array<uint8_t, 128> shapes = kNodeWords;
   shapes[Stk] = 1, shapes[Var] = kVariable, shapes[Svr] = kTwoVariables;
   shapes[Lm0] = shapes[Lm1] = kCellInside;
+  shapes[Lf0] = shapes[Lf1] = kLifted;
   shapes[Dp0] = shapes[Dp1] = shapes[Fut] = kSharedCell;
   return shapes;
 }();
@@ -134,6 +136,19 @@ inline bool Heap::enterCell(Loc loc) {
   return nullptr;
 }
 
+/// Of a lifted superposition: one side, and the cells of the frames that it still waits for.
+[[gnu::noinline]] Term* Heap::visitLifted(Term lifted) {
+  const Loc at = locOf(lifted), operands = at + kLiftedOperands;
+  lines_[at / kLineWords] = lines_[(operands - 1) / kLineWords] = 1;
+  const Loc end = operands + liftedCount(words_[at]);
+  for (Loc cell = operands + liftedStart(lifted); cell < end; ++cell) {
+    lines_[cell / kLineWords] = 1;
+    if (isSub(words_[cell]) || enterCell(cell))  // nothing else refers to a cell that is bound
+      pending_.push_back({cell, 1});
+  }
+  return words_ + liftedSide(lifted);
+}
+
 /// Marks what *word refers to. The word that it goes on with: the first of a node, whose others are pending, or a cell's; null: none.
 inline Term* Heap::visit(Term* word, const Code& code) {
   for (;;) {
@@ -141,6 +156,8 @@ inline Term* Heap::visit(Term* word, const Code& code) {
     const Loc loc = locOf(term);
     uint64_t count = kShapes[tagOf(term)];
     if (count >= kVariable) {
+      if (count == kLifted)
+        return visitLifted(term);
       if (count >= kTwoVariables)
         return visitPart(loc, count == kTwoVariables ? 2 : 1);
       const Term cell = words_[loc];

@@ -76,6 +76,7 @@ private:
   void takeFresh(Region& region, uint64_t count);
   bool enterCell(Loc loc);
   Term* visitPart(Loc loc, uint64_t count);
+  Term* visitLifted(Term lifted);
   Term* visit(Term* word, const Code& code);
 
   Term* words_ = nullptr;

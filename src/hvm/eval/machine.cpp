@@ -15,6 +15,13 @@ VORTEX_HVM_INLINE static uint32_t compute(uint32_t op, uint32_t left, uint32_t r
 
 static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 | tag; }
 
+/// Frames that a superposition passes together with those below, and their words.
+static constexpr bool isLiftedFrame(uint32_t frame) {
+  return frame == OnArg || frame == OnMat || frame == OnOp2 || frame == OnOp2Num || frame == OnEqlLeft ||
+         frame == OnAnd || frame == OnOr;
+}
+static constexpr ptrdiff_t liftedWords(uint32_t frame) { return frame == OnArg || frame == OnOp2Num ? 1 : 2; }
+
 // Safe points: what is alive is on the stack or in `cur`. Every way round the loops of run() passes one, so that what is taken from the heap and
 // pushed between two of them is bounded by the rule or the code that runs. Where the loops only use up what exists, a point that waits for the
 // heap is enough.
@@ -185,11 +192,16 @@ run:
   }
   VORTEX_UNREACHABLE();
 
+lift:
+  lift(cur);
+  ROOM_POINT
 value: {
   Tag frame = isSub(sp[-1]) ? OnArg : tagOf(sp[-1]);
   switch (key(frame, tagOf(cur))) {
 #define RULE(name, counted, frame, tag, ...)                                                                           \
   case key(frame, tag): {                                                                                              \
+    if ((tag) == Sup && isLiftedFrame(frame) && isLiftable(sp[-1 - liftedWords(frame)]))                               \
+      goto lift;                                                                                                       \
     interactions += counted;                                                                                           \
     __VA_ARGS__                                                                                                        \
   }

@@ -110,6 +110,8 @@ public:
   /// Two terms that stand for `term` under a duplication.
   std::pair<Term, Term> split(Term term, uint32_t label);
   Loc allocate(uint64_t count);
+  /// Words that nothing refers to any more.
+  void release(Loc at, uint64_t count) { recycled_[count - 1].push(at); }
   Term node(uint32_t tag, uint32_t ext, std::initializer_list<Term> fields);
 
   /// Turns the right operand of the oldest operator on the stack that still has one into a cell that any thread may reduce, for a term `Fut`.

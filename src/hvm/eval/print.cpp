@@ -1,4 +1,5 @@
 #include "hvm/eval/print.h"
+#include "hvm/eval/lifted.h"
 
 #include "hvm/syntax/cursor.h"
 
@@ -44,11 +45,20 @@ private:
     bool isHead;  // of an application: lambdas in parentheses
   };
 
-  Term field(Term term, uint32_t index) const { return heap_[locOf(term) + index]; }
-  /// Follows substitutions.
-  Term resolve(Term term) const {
+  Term field(Term term, uint32_t index) const {
+    const Loc at = locOf(term) + index;
+    return at < kNodes ? heap_[at] : nodes_[at - kNodes];
+  }
+  /// Follows substitutions, and makes nodes of what was lifted.
+  Term resolve(Term term) {
     for (;;) {
       Tag tag = tagOf(term);
+      if (isLifted(tag)) {
+        const LiftedNode node = nodeOfLifted(heap_, term);
+        term = node.head | (kNodes + nodes_.size());
+        nodes_.insert(nodes_.end(), node.fields, node.fields + 2);
+        return term;
+      }
       if (tag != Var && tag != Dp0 && tag != Dp1)
         return term;
       Term cell = heap_[locOf(term)];
@@ -95,7 +105,7 @@ private:
   void matchNode(Term term);
   void pattern(Term term);
   void infix(Term term, const char* op);
-  bool isPrintableCharacter(Term term, uint32_t& code) const;
+  bool isPrintableCharacter(Term term, uint32_t& code);
   void quote(char32_t code, char quote);
   void projection(Term term);
   std::string binder(Term term) {
@@ -103,6 +113,8 @@ private:
     return alphabetic(binders_.try_emplace(key, binders_.size()).first->second, 'a');
   }
 
+  static constexpr Loc kNodes = Loc(3) << (kValueBits - 2);  // places from here on are not in the heap
+  std::vector<Term> nodes_;
   const Term* heap_;
   const Code& code_;
   Naming naming_;
@@ -268,7 +280,7 @@ static const char* escapeOf(char32_t code) {
   }
 }
 
-bool Printer::isPrintableCharacter(Term term, uint32_t& code) const {
+bool Printer::isPrintableCharacter(Term term, uint32_t& code) {
   if (!isNode(term, kChr, 1))
     return false;
   Term inner = resolve(field(term, 0));

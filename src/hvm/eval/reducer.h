@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hvm/eval/compare.h"
+#include "hvm/eval/lifted.h"
 
 namespace vortex::hvm {
 
@@ -235,6 +236,88 @@ struct Reducer {
     }
     Term head = owner & ~kValueMask;
     return {head | zero, head | one};
+  }
+
+  VORTEX_HVM_INLINE static bool isLiftable(Term header) {
+    constexpr auto bit = [](Tag frame) { return uint64_t(1) << (frame - kFrames); };
+    constexpr uint64_t kLiftable = bit(OnMat) | bit(OnMatCode) | bit(OnOp2) | bit(OnOp2Code) | bit(OnOp2Num) |
+                                   bit(OnEqlLeft) | bit(OnAnd) | bit(OnOr);
+    return isSub(header) || (kLiftable >> (tagOf(header) - kFrames) & 1) != 0;
+  }
+  /// Words of a frame that can be lifted.
+  VORTEX_HVM_INLINE uint32_t liftableWords(Term header) const {
+    if (isSub(header) || tagOf(header) == OnOp2Num)
+      return 1;
+    const bool isCode = tagOf(header) == OnMatCode || tagOf(header) == OnOp2Code;
+    return 1 + (isCode ? machine.code_.entries[extOf(header)].count : 1);
+  }
+  /// The superposition passes all frames down to one that it cannot pass so.
+  VORTEX_HVM_INLINE void lift(Term sup) {
+    uint32_t frames = 0;
+    for (const Term* top = sp; frames < kMostLifted && isLiftable(top[-1]); ++frames)
+      top -= liftableWords(top[-1]);
+    const Loc at = takeNext(kLiftedOperands + frames);
+    Term kinds = Term(frames) << kLiftedCountShift;
+    for (uint32_t i = frames; i-- > 0;) {
+      const Term header = sp[-1];
+      sp -= liftableWords(header);
+      Term operand = *sp;
+      uint64_t kind = 0;
+      if (isSub(header)) {
+        kind = kLiftedArgument, operand = header & ~kSub;
+      } else {
+        switch (tagOf(header)) {
+        case OnMatCode: operand = closure(Fun, extOf(header), sp); [[fallthrough]];
+        case OnMat: kind = kLiftedMatch; break;
+        case OnOp2Code: operand = closure(Thk, extOf(header), sp); [[fallthrough]];
+        case OnOp2: kind = locOf(header); break;
+        case OnOp2Num: kind = kLiftedOp2Num + extOf(header), operand = number(numberOf(header)); break;
+        case OnEqlLeft: kind = kLiftedEqual; break;
+        case OnAnd: kind = kLiftedAnd; break;
+        default: kind = kLiftedOr;
+        }
+      }
+      heap[at + kLiftedOperands + i] = operand;
+      kinds |= kind << (kLiftedBits * i);
+    }
+    interactions += frames;
+    heap[at] = kinds;
+    Term* sides = heap + locOf(sup);
+    heap[at + kLiftedSides] = sides[0], heap[at + kLiftedSides + 1] = sides[1];
+    sides[0] = makeTerm(Lf0, extOf(sup), at), sides[1] = makeTerm(Lf1, extOf(sup), at);
+  }
+  /// Pushes what waits for a side; returns what is to be reduced first.
+  VORTEX_HVM_INLINE Term resume(Term lifted) {
+    const Term kinds = heap[locOf(lifted)];
+    const uint32_t frames = liftedCount(kinds);
+    for (uint32_t i = liftedStart(lifted); i < frames; ++i) {
+      const Term operand = liftedOperand(lifted, i);
+      const uint32_t kind = liftedKind(kinds, i);
+      if (kind == kLiftedArgument) {
+        push(operand | kSub);
+      } else if (kind == kLiftedMatch) {
+        push((i + 1 == frames ? takeSide(lifted) : liftedFrom(heap, lifted, i + 1)) | kSub);
+        return operand;
+      } else if (kind < kLiftedOp2Num) {
+        push(operand), push(makeTerm(OnOp2, 0, kind));
+      } else if (kind < kLiftedArgument) {
+        push(makeTerm(OnOp2Num, kind - kLiftedOp2Num, numberOf(heap[locOf(operand)])));
+      } else {
+        push(operand), push(makeTerm(kind == kLiftedEqual ? OnEqlLeft : kind == kLiftedAnd ? OnAnd : OnOr));
+      }
+    }
+    return takeSide(lifted);
+  }
+  /// Whoever takes the second one gives the words back that neither needs any more.
+  VORTEX_HVM_INLINE Term takeSide(Term lifted) {
+    const Loc side = liftedSide(lifted), first = locOf(lifted) + kLiftedSides;
+    const Term term = heap[side];
+    if (!isShared) {
+      heap[side] = 0;
+      if (heap[first] == 0 && heap[first + 1] == 0)
+        release(locOf(lifted), 1), release(first, 2);
+    }
+    return term;
   }
 
   VORTEX_HVM_INLINE Term compare(Term left, Term right) {

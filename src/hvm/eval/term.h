@@ -48,6 +48,9 @@ enum Tag : uint32_t {
   Lm0,  // ext: label; value: cell. A lambda without variable around the projection Dp0 of that cell
   Lm1,  // the same around Dp1
   Svr,  // ext: label. The superposition of the variables at value and the word after it
+  // Sides of a superposition and what waits for them; lifted.h
+  Lf0,
+  Lf1,
   Fut,  // an operand that any thread may reduce; value: its cell, which holds the term, Busy or, with SUB set, its value
   kFrames = 64,
   OnArg = kFrames,  // only in rules: an argument is a term with SUB set, without header

@@ -1,5 +1,6 @@
 #include "hvm/slices/transfer.h"
 
+#include "hvm/eval/lifted.h"
 #include "hvm/slices/words.h"
 
 #include <algorithm>
@@ -85,6 +86,14 @@ private:
       for (uint32_t i = 0; i < 2; ++i)
         open_.push_back({makeTerm(Var, 0, locOf(term) + i), to, i});
       return makeTerm(Sup, extOf(term), to);
+    }
+    case Lf0:
+    case Lf1: {
+      const LiftedNode node = nodeOfLifted(heap_, term);
+      const Loc to = image.allocate(2);
+      for (uint32_t i = 0; i < 2; ++i)
+        open_.push_back({node.fields[i], to, i});
+      return at(node.head, to);
     }
     case Fut:
     case Dp0:
