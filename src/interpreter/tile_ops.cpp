@@ -1,6 +1,7 @@
 // Pointwise operations on everything, and the tile operations that move elements.
 #include "interpreter/machine.h"
 #include "interpreter/tile_walk.h"
+#include "ir/guarded_slice.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -286,25 +287,34 @@ bool slice(Machine& machine, const Node& node) {
   auto op = llvm::cast<ir::SliceOp>(node.op);
   const Value& source = machine.reg(node.operands[0]);
   size_t rank = source.shape.size();
-  Shape shape, strides, sourceStrides = rowMajorStrides(source.shape);
+  Shape shape, strides = rowMajorStrides(source.shape);
   if (!newTile(machine, node, 1 + rank, shape))
     return false;
-  int64_t base = 0;
+  Shape offsets = operandIntegers(machine, node, 1, rank);
   const bool isEmpty = llvm::is_contained(shape, 0);  // wherever it begins
   for (size_t dim = 0, next = 0; dim < rank; ++dim) {
-    int64_t offset = machine.integer(node.operands[1 + dim]), extent = 1;
-    if (!llvm::is_contained(op.getDropped(), int64_t(dim))) {
-      extent = shape[next++];
-      strides.push_back(sourceStrides[dim]);
-    }
-    if (!isEmpty && (offset < 0 || offset > source.shape[dim] - extent))
+    int64_t extent = llvm::is_contained(op.getDropped(), int64_t(dim)) ? 1 : shape[next++];
+    bool isOutside = offsets[dim] < 0 || offsets[dim] > source.shape[dim] - extent;
+    if (!isEmpty && isOutside && !ir::isGuarded(op, int64_t(dim)))
       return machine.find(Finding::Kind::Bounds, node,
-                          "elements " + std::to_string(offset) + " to " + std::to_string(offset + extent) +
+                          "elements " + std::to_string(offsets[dim]) + " to " + std::to_string(offsets[dim] + extent) +
                               " are outside dimension " + std::to_string(dim) + " of extent " +
                               std::to_string(source.shape[dim]));
-    base += offset * sourceStrides[dim];
   }
-  return gather(machine, node, source, strides, base);
+  Value& result = machine.reg(node.results[0]);
+  return walk(shape, [&](size_t number, llvm::ArrayRef<int64_t> index) {
+    int64_t at = 0;
+    bool isInside = true;
+    for (size_t dim = 0, next = 0; dim < rank; ++dim) {
+      // The sum may wrap: then it is outside.
+      uint64_t step = llvm::is_contained(op.getDropped(), int64_t(dim)) ? 0 : uint64_t(index[next++]);
+      uint64_t position = uint64_t(offsets[dim]) + step;
+      isInside = isInside && position < uint64_t(source.shape[dim]);
+      at += isInside ? int64_t(position) * strides[dim] : 0;
+    }
+    result.cells[number] = isInside ? source.cells[size_t(at)] : 0;
+    return true;
+  });
 }
 
 bool element(Machine& machine, const Node& node) {

@@ -50,8 +50,8 @@ mlir::OpFoldResult DimOp::fold(FoldAdaptor) { return viewSizes(getView())[getDim
 
 /// Checks offsets, sizes, dropped dimensions and extents of a rectangular part. `what`: "view" or "tile".
 LogicalResult verifyPart(Operation* op, llvm::StringRef what, llvm::ArrayRef<int64_t> source,
-                         llvm::ArrayRef<int64_t> result, size_t offsets, size_t sizes,
-                         llvm::ArrayRef<int64_t> dropped) {
+                         llvm::ArrayRef<int64_t> result, size_t offsets, size_t sizes, llvm::ArrayRef<int64_t> dropped,
+                         llvm::ArrayRef<int64_t> guarded = {}) {
   if (offsets != source.size())
     return op->emitOpError() << "has " << offsets << " offsets for a " << what << " of rank " << source.size();
   for (auto [i, dim] : llvm::enumerate(dropped)) {
@@ -71,7 +71,8 @@ LogicalResult verifyPart(Operation* op, llvm::StringRef what, llvm::ArrayRef<int
     if (llvm::is_contained(dropped, int64_t(dim)))
       continue;
     int64_t part = result[next++];
-    if (!mlir::ShapedType::isDynamic(part) && !mlir::ShapedType::isDynamic(extent) && part > extent)
+    if (!llvm::is_contained(guarded, int64_t(dim)) && !mlir::ShapedType::isDynamic(part) &&
+        !mlir::ShapedType::isDynamic(extent) && part > extent)
       return op->emitOpError() << "takes " << part << " elements of dimension " << dim << " of extent " << extent;
   }
   return success();
@@ -88,7 +89,7 @@ LogicalResult SubviewOp::verify() {
   if (source.getLayout() != result.getLayout())
     return emitOpError() << "changes the layout; a subview keeps its source's";
   return verifyPart(*this, "view", source.getShape(), result.getShape(), getOffsets().size(), getSizes().size(),
-                    getDropped());
+                    getDropped(), {});
 }
 
 //===-- accesses ----------------------------------------------------------------------------------------------===//
@@ -208,7 +209,7 @@ LogicalResult StageCopyOp::verify() {
                          << destination.getElementType();
   // Elements outside read as zero, so the window may be larger than the source.
   llvm::SmallVector<int64_t> anyExtent(source.getRank(), mlir::ShapedType::kDynamic);
-  return verifyPart(*this, "view", anyExtent, destination.getShape(), getOffsets().size(), 0, getDropped());
+  return verifyPart(*this, "view", anyExtent, destination.getShape(), getOffsets().size(), 0, getDropped(), {});
 }
 
 //===-- effects -----------------------------------------------------------------------------------------------===//

@@ -1,5 +1,5 @@
 // Operations on tiles: verifiers, folding.
-#include "ir/vx.h"
+#include "ir/guarded_slice.h"
 
 namespace vortex::ir {
 
@@ -13,7 +13,8 @@ using mlir::Type;
 using mlir::Value;
 
 LogicalResult verifyPart(Operation* op, llvm::StringRef what, ArrayRef<int64_t> source, ArrayRef<int64_t> result,
-                         size_t offsets, size_t sizes, ArrayRef<int64_t> dropped);  // memory.cpp
+                         size_t offsets, size_t sizes, ArrayRef<int64_t> dropped,
+                         ArrayRef<int64_t> guarded);  // memory.cpp
 
 static RankedTensorType tileType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
@@ -153,8 +154,11 @@ LogicalResult SliceOp::verify() {
   auto source = tileType(getValue()), result = tileType(getResult());
   if (mlir::failed(verifyElements(*this, source.getElementType(), result.getElementType())))
     return mlir::failure();
+  for (int64_t dim : guardedDims(*this))
+    if (mlir::failed(verifyDim(*this, dim, source.getRank())))
+      return mlir::failure();
   return verifyPart(*this, "tile", source.getShape(), result.getShape(), getOffsets().size(), getSizes().size(),
-                    getDropped());
+                    getDropped(), guardedDims(*this));
 }
 
 LogicalResult ElementOp::verify() {

@@ -178,18 +178,18 @@ Value Emitter::emitAtomic(const Expr& expr, const Place& element, Value view, Va
   auto order = static_cast<ir::Order>(!expr.ints.empty() ? expr.ints[0] : 0);
   auto scope = static_cast<ir::Scope>(expr.ints.size() > 1 ? expr.ints[1] : 1);
   mlir::Type type = llvm::cast<ir::ViewType>(view.getType()).getElementType();
+  llvm::SmallVector<Value> indices = indicesIn(at, view, element.indices);
   if (expr.builtin == Builtin::AtomicLoad)
-    return b_.create<ir::AtomicLoadOp>(at, type, view, element.indices, mask, order, scope, element.guarded);
+    return b_.create<ir::AtomicLoadOp>(at, type, view, indices, mask, order, scope, element.guarded);
   noteWrite(view);
   if (expr.builtin == Builtin::AtomicStore) {
-    b_.create<ir::AtomicStoreOp>(at, operands[0], view, element.indices, mask, order, scope, element.guarded);
+    b_.create<ir::AtomicStoreOp>(at, operands[0], view, indices, mask, order, scope, element.guarded);
     return {};
   }
   if (expr.builtin == Builtin::AtomicCompareExchange)
-    return b_.create<ir::AtomicCasOp>(at, operands[0], operands[1], view, element.indices, mask, order, scope,
-                                      element.guarded);
+    return b_.create<ir::AtomicCasOp>(at, operands[0], operands[1], view, indices, mask, order, scope, element.guarded);
   ir::Combine kind = atomicKind(expr.builtin, scalarOf(expr.args[1]->type));
-  return b_.create<ir::AtomicRmwOp>(at, kind, operands[0], view, element.indices, mask, order, scope, element.guarded);
+  return b_.create<ir::AtomicRmwOp>(at, kind, operands[0], view, indices, mask, order, scope, element.guarded);
 }
 
 //===-- output ----------------------------------------------------------------------------------------------------===//

@@ -274,6 +274,10 @@ private:
   };
   SliceWindow window(const Expr& slice);
   Value windowOn(const Expr& slice, Value source, SliceWindow parts);
+  Value cutStart(Location loc, Value& offset, Value& size);
+  llvm::SmallVector<Value> indicesIn(Location loc, Value view, llvm::ArrayRef<Value> indices);
+  Value extentOf(Location loc, Value view, unsigned dim);
+  llvm::SmallVector<int64_t> guardedDims(const Expr& slice, const SliceWindow& parts);
   void clampDropped(const Expr& slice, Value source, SliceWindow& parts, llvm::SmallVectorImpl<int64_t>& shape,
                     llvm::SmallVectorImpl<Value>& sizes);
   Value evalDot(const Expr& expr, Value acc);
@@ -338,7 +342,12 @@ private:
   std::map<lang::DimVarId, Value> dims_;
   std::map<lang::DimExpr, Value> extents_;  ///< extents that only the body knows, by slices
   std::array<Value, 3> blockExtents_, blockBases_;
-  llvm::DenseSet<Value> clampedViews_;
+  /// A window that was cut to what lies inside its tensor. For each dimension:
+  struct Cut {
+    llvm::SmallVector<Value> before;   ///< how many of its elements lie before that; null: none
+    llvm::SmallVector<Value> extents;  ///< as they were asked for
+  };
+  llvm::DenseMap<Value, Cut> cutViews_;
   llvm::DenseMap<std::pair<Value, mlir::Block*>, Value> loadedTiles_;
 
   friend struct Scope;

@@ -1,6 +1,7 @@
 // Places: elements of memory and parts of variables; windows on memory.
 #include "irgen/emitter.h"
 
+#include "ir/index_range.h"
 #include "lang/sema/element.h"
 #include "lang/sema/kernel/roots.h"
 
@@ -100,7 +101,7 @@ Place Emitter::elementPlace(const Expr& expr) {
   result.type = expr.type;
   for (const Expr* index : llvm::ArrayRef(expr.args).drop_front())
     result.indices.push_back(evalIndex(*index));
-  bool clamped = llvm::any_of(result.views, [&](Value view) { return clampedViews_.contains(view); });
+  bool clamped = llvm::any_of(result.views, [&](Value view) { return cutViews_.contains(view); });
   result.guarded = context_.guardOf(expr) == lang::Guard::Guarded || clamped;
   result.unchecked = context_.guardOf(expr) == lang::Guard::Unchecked;
   result.isRaceFree = expr.isRaceFree && context_.hasOwnLaunch;
@@ -215,7 +216,7 @@ void Emitter::restrictToDomain(const Expr& element, Place& place) {
   if (context_.domain.empty() || !inThreads_ || base->space != lang::Space::Global)
     return;
   place.mask = insideDomain();
-  bool clamped = llvm::any_of(place.views, [&](Value view) { return clampedViews_.contains(view); });
+  bool clamped = llvm::any_of(place.views, [&](Value view) { return cutViews_.contains(view); });
   if (place.unchecked)
     place.loadMask = place.mask;  // what was promised holds for the threads of the domain
   if (!place.guarded || clamped)
@@ -241,7 +242,8 @@ Value Emitter::both(Location loc, Value a, Value b) {
 
 Value Emitter::loadElement(Location loc, const Place& place, Value view, Value chosen) {
   mlir::Type type = llvm::cast<ir::ViewType>(view.getType()).getElementType();
-  auto load = b_.create<ir::LoadOp>(loc, type, view, place.indices, both(loc, place.loadMask, chosen), place.guarded);
+  auto load = b_.create<ir::LoadOp>(loc, type, view, indicesIn(loc, view, place.indices),
+                                    both(loc, place.loadMask, chosen), place.guarded);
   noteUnchecked(load, place.unchecked);
   if (context_.forChecks && place.leafCount == 1)  // of structs those fields count that are used
     load->setAttr("vx.watched", b_.getUnitAttr());
@@ -352,16 +354,27 @@ Flat Emitter::evalSlice(const Expr& slice) {
 Value Emitter::windowOn(const Expr& slice, Value source, SliceWindow parts) {
   Location at = loc(slice);
   auto sourceType = llvm::cast<ir::ViewType>(source.getType());
-  bool clamp = context_.guardOf(slice) == lang::Guard::Guarded || clampedViews_.contains(source);
-  llvm::SmallVector<Value> sizes;
+  bool clamp = context_.guardOf(slice) == lang::Guard::Guarded || cutViews_.contains(source);
+  Cut cut;
+  llvm::SmallVector<Value> asked = parts.offsets, sizes;
   llvm::SmallVector<int64_t> shape;
+  parts.offsets = indicesIn(at, source, parts.offsets);
   for (auto [dim, offset, size, known] : llvm::enumerate(parts.offsets, parts.sizes, parts.staticSizes)) {
     bool full = slice.slices[dim].kind == lang::SliceDim::Kind::Full;
+    bool dropped = slice.slices[dim].kind == lang::SliceDim::Kind::Index;
     int64_t extentHere = full && !sourceType.isDynamic(dim) ? sourceType.getShape()[dim] : known;
-    if (clamp && !full) {
-      Value extent = sourceType.isDynamic(dim) ? Value(b_.create<ir::DimOp>(at, source, dim))
-                                               : math_.index(at, sourceType.getShape()[dim]);
-      bool dropped = slice.slices[dim].kind == lang::SliceDim::Kind::Index;
+    Value missing, asks = size;
+    Value extent = sourceType.isDynamic(dim) && clamp ? Value(b_.create<ir::DimOp>(at, source, dim))
+                                                      : math_.index(at, clamp ? sourceType.getShape()[dim] : 0);
+    if (clamp && full) {  // all that there is
+      offset = asked[dim];
+      if (auto found = cutViews_.find(source); found != cutViews_.end())
+        missing = found->second.before[dim];
+      size = extent;
+      extentHere = sourceType.getShape()[dim];
+    } else if (clamp) {
+      if (!dropped)
+        missing = cutStart(at, offset, size);
       // A dropped dimension keeps its extent of one: the offset moves inside, and the window becomes empty in another dimension below.
       offset = b_.create<arith::MinUIOp>(at, offset, extent);
       Value room = b_.create<arith::SubIOp>(at, extent, offset);
@@ -373,6 +386,8 @@ Value Emitter::windowOn(const Expr& slice, Value source, SliceWindow parts) {
     if (llvm::is_contained(parts.dropped, static_cast<int64_t>(dim)))
       continue;
     shape.push_back(extentHere);
+    cut.before.push_back(missing);
+    cut.extents.push_back(asks);
     if (mlir::ShapedType::isDynamic(extentHere))
       sizes.push_back(size);
   }
@@ -382,8 +397,36 @@ Value Emitter::windowOn(const Expr& slice, Value source, SliceWindow parts) {
                                 sourceType.getLayout());
   Value view = b_.create<ir::SubviewOp>(at, type, source, parts.offsets, sizes, parts.dropped);
   if (clamp)
-    clampedViews_.insert(view);
+    cutViews_[view] = std::move(cut);
   return view;
+}
+
+/// What lies before the tensor is cut off; how much of the window that is, null: nothing.
+Value Emitter::cutStart(Location loc, Value& offset, Value& size) {
+  if (ir::isNotNegative(offset))
+    return {};
+  Value begin = b_.create<arith::MaxSIOp>(loc, offset, math_.index(loc, 0));
+  Value missing = b_.create<arith::SubIOp>(loc, begin, offset);
+  Value cut = b_.create<arith::MinUIOp>(loc, missing, size);
+  size = b_.create<arith::SubIOp>(loc, size, cut);
+  offset = begin;
+  return missing;
+}
+
+/// Indices of the window that was asked for become those of what there is of it: negative ones, so far outside, before its start.
+llvm::SmallVector<Value> Emitter::indicesIn(Location loc, Value view, llvm::ArrayRef<Value> indices) {
+  llvm::SmallVector<Value> result(indices);
+  if (auto found = cutViews_.find(view); found != cutViews_.end())
+    for (auto [index, missing] : llvm::zip(result, found->second.before))
+      if (missing)
+        index = b_.create<arith::SubIOp>(loc, index, missing);
+  return result;
+}
+
+/// Of the window that was asked for.
+Value Emitter::extentOf(Location loc, Value view, unsigned dim) {
+  auto found = cutViews_.find(view);
+  return found != cutViews_.end() ? found->second.extents[dim] : Value(b_.create<ir::DimOp>(loc, view, dim));
 }
 
 /// With an index of a dropped dimension outside, nothing of the window is inside: its first extent becomes zero.

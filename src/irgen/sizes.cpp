@@ -111,7 +111,7 @@ void Emitter::bindDims(const lang::Expr& let, Value value) {
     if (!variable || context_.entry.isBound(*variable) || dims_.count(*variable))
       continue;
     if (llvm::isa<ir::ViewType>(value.getType())) {
-      dims_[*variable] = b_.create<ir::DimOp>(loc(let), value, dim);
+      dims_[*variable] = extentOf(loc(let), value, static_cast<unsigned>(dim));
       continue;
     }
     if (sizes.empty())

@@ -31,8 +31,9 @@ void Emitter::emitStage(const Expr& stage, llvm::ArrayRef<Value> destinations) {
     views = evalViews(*source);
     offsets.assign(llvm::cast<ir::ViewType>(views[0].getType()).getRank(), math_.index(at, 0));
   }
+  offsets = indicesIn(at, views[0], offsets);
   for (auto [view, destination] : llvm::zip(views, destinations)) {
-    bool inside = !(isWindow && context_.guardOf(*source) == lang::Guard::Guarded) && !clampedViews_.contains(view);
+    bool inside = !(isWindow && context_.guardOf(*source) == lang::Guard::Guarded) && !cutViews_.contains(view);
     auto copy = b_.create<ir::StageCopyOp>(at, view, offsets, destination, dropped, inside);
     if (isWindow)
       noteSlice(copy, *source);

@@ -1,8 +1,12 @@
 // Tile expressions: elementwise arithmetic in f32 for narrow floats, broadcasting, products, loads and stores of whole tensors.
 #include "irgen/emitter.h"
 
+#include "ir/guarded_slice.h"
+#include "ir/index_range.h"
 #include "ir/tile_sizes.h"
 #include "lang/sema/element.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace vortex::irgen {
 
@@ -170,8 +174,12 @@ Value Emitter::evalTile(const Expr& expr) {
       for (auto [dim, size] : llvm::enumerate(parts.sizes))
         if (mlir::ShapedType::isDynamic(parts.staticSizes[dim]))
           sizes.push_back(size);
-      return b_.create<ir::SliceOp>(at, types_.tile(expr.type, types_.scalar(kind)), evalTile(*expr.args[0]),
-                                    parts.offsets, sizes, parts.dropped);
+      Value tile = evalTile(*expr.args[0]);
+      auto slice = b_.create<ir::SliceOp>(at, types_.tile(expr.type, types_.scalar(kind)), tile, parts.offsets, sizes,
+                                          parts.dropped);
+      if (auto guarded = guardedDims(expr, parts); !guarded.empty())
+        slice->setAttr(ir::kGuardedDims, b_.getDenseI64ArrayAttr(guarded));
+      return slice;
     }
   case ExprKind::If:
   case ExprKind::Block:
@@ -187,6 +195,28 @@ Value Emitter::evalTile(const Expr& expr) {
   if (llvm::isa<ir::ViewType>(value.getType()))
     value = loadTile(at, value, expr.type);
   return wideTile(at, value, stored);
+}
+
+/// Along which a part of a computed tensor may reach over an edge. A part that ends before it begins is empty, wherever that is: what is proven
+/// holds where it is not.
+llvm::SmallVector<int64_t> Emitter::guardedDims(const Expr& slice, const SliceWindow& parts) {
+  llvm::SmallVector<int64_t> guarded;
+  if (context_.guardOf(slice) != lang::Guard::Guarded)
+    return guarded;
+  using Kind = lang::SliceDim::Kind;
+  const auto &from = stripRef(slice.args[0]->type)->shape, &to = stripRef(slice.type)->shape;
+  size_t kept = 0;
+  for (auto [dim, part] : llvm::enumerate(slice.slices)) {
+    const lang::DimExpr size = part.kind == Kind::Index ? lang::DimExpr::constant(1) : to[kept++];
+    bool isInside = part.kind == Kind::Full || (part.kind == Kind::Range && !part.end);
+    if (auto begin = mlir::getConstantIntValue(parts.offsets[dim]); begin && !isInside) {
+      const lang::DimExpr end = lang::DimExpr::add(lang::DimExpr::constant(*begin), size);
+      isInside = isNotNegative(types_.fix(lang::DimExpr::sub(from[dim], end)));
+    }
+    if (!isInside || !ir::isNotNegative(parts.offsets[dim]))
+      guarded.push_back(static_cast<int64_t>(dim));
+  }
+  return guarded;
 }
 
 /// Operands are rounded to their types; products and sums are in the accumulator's type.
@@ -213,16 +243,16 @@ Value Emitter::evalDot(const Expr& expr, Value acc) {
 
 Value Emitter::loadTile(Location loc, Value view, lang::Type type) {
   auto viewType = llvm::cast<ir::ViewType>(view.getType());
-  llvm::SmallVector<Value> offsets(viewType.getRank(), Value()), sizes;
-  for (Value& offset : offsets)
-    offset = math_.index(loc, 0);
-  bool clamped = clampedViews_.contains(view);
+  llvm::SmallVector<Value> sizes;
+  llvm::SmallVector<Value> offsets =
+      indicesIn(loc, view, llvm::SmallVector<Value>(viewType.getRank(), math_.index(loc, 0)));
+  bool clamped = cutViews_.contains(view);
   type = stripRef(type);
   for (int64_t dim = 0; dim < viewType.getRank(); ++dim)
     if (mlir::ShapedType::isDynamic(types_.extent(type->shape[dim]))) {
       lang::DimExpr extent = types_.fix(type->shape[dim]);
       bool unknown = extent.hasOpaque() && !extents_.count(extent);
-      sizes.push_back(unknown ? Value(b_.create<ir::DimOp>(loc, view, dim)) : dimValue(loc, extent));
+      sizes.push_back(unknown ? extentOf(loc, view, static_cast<unsigned>(dim)) : dimValue(loc, extent));
     }
   mlir::RankedTensorType tile = types_.tile(type, viewType.getElementType());
   return b_.create<ir::TileLoadOp>(loc, tile, view, offsets, sizes, Value(), !clamped);
@@ -232,10 +262,9 @@ void Emitter::storeTile(Location loc, Value tile, Value view) {
   auto viewType = llvm::cast<ir::ViewType>(view.getType());
   auto type = llvm::cast<mlir::RankedTensorType>(tile.getType());
   tile = adaptTile(loc, tile, type.clone(viewType.getElementType()));
-  llvm::SmallVector<Value> offsets(viewType.getRank(), Value());
-  for (Value& offset : offsets)
-    offset = math_.index(loc, 0);
-  b_.create<ir::TileStoreOp>(loc, tile, view, offsets, !clampedViews_.contains(view));
+  llvm::SmallVector<Value> offsets =
+      indicesIn(loc, view, llvm::SmallVector<Value>(viewType.getRank(), math_.index(loc, 0)));
+  b_.create<ir::TileStoreOp>(loc, tile, view, offsets, !cutViews_.contains(view));
 }
 
 /// The slice at its full rank: what is outside the tensor reads as zero.
@@ -248,7 +277,8 @@ Value Emitter::loadSlice(const Expr& slice) {
     if (mlir::ShapedType::isDynamic(parts.staticSizes[dim]))
       sizes.push_back(size);
   mlir::Type element = llvm::cast<ir::ViewType>(view.getType()).getElementType();
-  bool inside = context_.guardOf(slice) != lang::Guard::Guarded && !clampedViews_.contains(view);
+  parts.offsets = indicesIn(at, view, parts.offsets);
+  bool inside = context_.guardOf(slice) != lang::Guard::Guarded && !cutViews_.contains(view);
   auto load = b_.create<ir::TileLoadOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), view,
                                         parts.offsets, sizes, Value(), inside);
   noteSlice(load, slice);
@@ -281,7 +311,8 @@ void Emitter::storeSlice(const Expr& slice, Value tile, Scalar kind) {
         sizes.push_back(size);
     tile = b_.create<ir::ReshapeOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), tile, sizes);
   }
-  bool inside = context_.guardOf(slice) != lang::Guard::Guarded && !clampedViews_.contains(view);
+  parts.offsets = indicesIn(at, view, parts.offsets);
+  bool inside = context_.guardOf(slice) != lang::Guard::Guarded && !cutViews_.contains(view);
   auto store = b_.create<ir::TileStoreOp>(at, tile, view, parts.offsets, inside);
   noteSlice(store, slice);
 }

@@ -186,8 +186,9 @@ void Emitter::store(Location loc, const Place& place, Flat value) {
     forEachChoice(loc, place, leaf, [&](uint32_t to, Value chosen) {
       Value stored = value.leaves[leaf];
       if (inMemory) {
-        auto store = b_.create<ir::StoreOp>(loc, stored, place.views[to], place.indices, both(loc, place.mask, chosen),
-                                            place.guarded);
+        auto store =
+            b_.create<ir::StoreOp>(loc, stored, place.views[to], indicesIn(loc, place.views[to], place.indices),
+                                   both(loc, place.mask, chosen), place.guarded);
         noteUnchecked(store, place.unchecked);
         store.setRaceFree(place.isRaceFree && isReachedByOthers(place.views[to]));
         return noteWrite(place.views[to]);

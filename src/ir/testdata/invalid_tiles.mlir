@@ -144,6 +144,22 @@ func.func @f(%t: tensor<4x8xf32>, %d: tensor<?x8xf32>, %i: tensor<4x8xi32>, %n: 
 
 // -----
 
+func.func @f(%t: tensor<4x8xf32>, %n: index) {
+  // expected-error@+1 {{'vx.slice' op takes 9 elements of dimension 1 of extent 8}}
+  %0 = vx.slice %t[%n, %n] {vx.guarded_dims = array<i64: 0>} : tensor<4x8xf32> -> tensor<9x9xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<4x8xf32>, %n: index) {
+  // expected-error@+1 {{'vx.slice' op names dimension 2 of a tile of rank 2}}
+  %0 = vx.slice %t[%n, %n] {vx.guarded_dims = array<i64: 2>} : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 func.func @f(%t: tensor<4x8xf32>, %d: tensor<?x8xf32>, %i: tensor<4x8xi32>, %n: index, %v: f32, %j: i32) {
   // expected-error@+1 {{'vx.element' op has 1 indices for a tile of rank 2}}
   %0 = vx.element %t[%n] : tensor<4x8xf32> -> f32

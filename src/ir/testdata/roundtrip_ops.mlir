@@ -113,6 +113,8 @@ vx.kernel @tiles(%a: !vx.view<?x?xf32, global>, %n: index, %state: !vx.view<?xi6
   %rs = vx.reshape %u : tensor<16x32xf32> -> tensor<512xf32>
   // CHECK: vx.slice %{{.*}}[%{{.*}}, %{{.*}}] sizes(%{{.*}}) dropped [0] : tensor<16x32xf32> -> tensor<?xf32>
   %sl = vx.slice %u[%c0, %c0] sizes(%n) dropped [0] : tensor<16x32xf32> -> tensor<?xf32>
+  // CHECK: vx.slice %{{.*}}[%{{.*}}, %{{.*}}] {vx.guarded_dims = array<i64: 0, 1>} : tensor<16x32xf32> -> tensor<20x32xf32>
+  %over = vx.slice %u[%c0, %n] {vx.guarded_dims = array<i64: 0, 1>} : tensor<16x32xf32> -> tensor<20x32xf32>
   // CHECK: vx.element %{{.*}}[%{{.*}}] : tensor<512xf32> -> f32
   %e = vx.element %rs[%c0] : tensor<512xf32> -> f32
   // CHECK: vx.reduce addf %{{.*}} dims [1] : tensor<?x32xf32> -> tensor<?xf32>

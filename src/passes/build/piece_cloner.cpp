@@ -177,8 +177,10 @@ Operation* PieceCloner::clone(Operation* op) {
       }
       offsets.push_back(shifted);
     }
-    return builder.create<ir::SliceOp>(loc, slicedType(slice.getResult()), get(slice.getValue()), offsets,
-                                       sizes(slice.getResult()), slice.getDroppedAttr());
+    auto piece = builder.create<ir::SliceOp>(loc, slicedType(slice.getResult()), get(slice.getValue()), offsets,
+                                             sizes(slice.getResult()), slice.getDroppedAttr());
+    piece->setDiscardableAttrs(slice->getDiscardableAttrDictionary());
+    return piece;
   }
   if (auto iota = dyn_cast<ir::IotaOp>(op)) {
     auto type = slicedType(iota.getResult());

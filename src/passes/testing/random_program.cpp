@@ -88,6 +88,8 @@ struct Generator {
     line("%c1 = arith.constant 1 : index");
     line("%c2 = arith.constant 2 : index");
     line("%c3 = arith.constant 3 : index");
+    line("%before = arith.constant -2 : index");
+    line("%far = arith.constant 100000000000 : index");
     line("%tenth = arith.constant 0.1 : f32");
     line("%zero = arith.constant 0.0 : f32");
     line("%b = vx.dim %t, 0 : " + viewType({"b", "m", "n"}, true));
@@ -237,7 +239,36 @@ struct Generator {
             type(to, a.isFloat));
   }
 
+  /// Parts that may reach over the edges of a tile, or lie outside.
+  void guardedSlice() {
+    Tile a = any();
+    static const char* const begins[] = {"%c0", "%c0", "%c1", "%c3", "%nh", "%before", "%before", "%p", "%far"};
+    static const char* const extents[] = {"m", "n", "n/2", "p", "b"};
+    std::string offsets;
+    Shape to;
+    std::vector<unsigned> dropped, guarded;
+    for (unsigned i = 0; i < a.shape.size(); ++i) {
+      const bool isWhole = pick(3) == 0, isDropped = !isWhole && pick(4) == 0 && to.size() + a.shape.size() - 1 - i > 0;
+      offsets += (i ? ", " : "") + std::string(isWhole ? "%c0" : begins[pick(9)]);
+      if (!isWhole)
+        guarded.push_back(i);
+      if (isDropped)
+        dropped.push_back(i);
+      else
+        to.push_back(isWhole || pick(2) ? a.shape[i] : extents[pick(5)]);
+    }
+    if (guarded.empty())
+      return;
+    add(to, a.isFloat,
+        "vx.slice " + a.name + "[" + offsets + "] sizes(" + list(to) + ")" +
+            (dropped.empty() ? "" : " dropped " + numbers(dropped)) +
+            " {vx.guarded_dims = array<i64: " + numbers(guarded).substr(1, numbers(guarded).size() - 2) +
+            ">} : " + type(a.shape, a.isFloat) + " -> " + type(to, a.isFloat));
+  }
+
   void slice() {
+    if (pick(2))
+      return guardedSlice();
     Tile a = any();
     if (a.shape.empty() || a.shape.back() != "n")
       return;

@@ -1,5 +1,6 @@
 #include "target/cpu/tiles/closure.h"
 
+#include "ir/guarded_slice.h"
 #include "ir/reshape_parts.h"
 
 #include <llvm/ADT/TypeSwitch.h>
@@ -55,7 +56,8 @@ llvm::SmallVector<std::pair<mlir::Value, DimMap>> Closure::operands(mlir::Value 
         for (auto [dim, offset] : llvm::enumerate(slice.getOffsets())) {
           bool dropped = llvm::is_contained(slice.getDropped(), int64_t(dim));
           DimUse use = dropped ? DimUse{} : map[kept++];
-          use.exact = use.exact && !dropped && mlir::getConstantIntValue(offset) == 0;
+          bool guarded = ir::isGuarded(slice, int64_t(dim));
+          use.exact = use.exact && !dropped && !guarded && mlir::getConstantIntValue(offset) == 0;
           from.push_back(use);
         }
         result.push_back({slice.getValue(), from});

@@ -1,5 +1,6 @@
 #include "target/cpu/tiles/evaluator.h"
 
+#include "ir/guarded_slice.h"
 #include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
 #include "target/cpu/tiles/closure.h"
@@ -7,6 +8,7 @@
 #include "target/cpu/tiles/vector_loop.h"
 
 #include <llvm/ADT/TypeSwitch.h>
+#include <llvm/Support/SaveAndRestore.h>
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
 
 namespace vortex::target::cpu::tiles {
@@ -106,6 +108,7 @@ Value* Evaluator::find(mlir::Value tile, const At& at) const {
 Value* Evaluator::eval(mlir::Value tile, const At& at) {
   if (at.lanes > 1 && at.isUniform()) {  // the same element in all lanes
     At one{at.index, 1, nullptr};
+    llvm::SaveAndRestore exists(exists_, exists_ ? emit::anyLane(e.ir, exists_) : nullptr);
     return emit::splat(e.ir, eval(tile, one), at.lanes);
   }
   if (Value* known = find(tile, at))
@@ -117,10 +120,9 @@ Value* Evaluator::eval(mlir::Value tile, const At& at) {
 
 Value* Evaluator::compute(mlir::Value tile, const At& at) {
   if (const Place* known = place(tile))
-    return loadElements(e, *known, at, inside);
+    return loadElements(e, *known, at, inside, exists_);
   mlir::Operation* op = tile.getDefiningOp();
   LaneMath math(e.ir, at.lanes);
-  auto uniform = [&](mlir::Value scalar) { return Lane::uniform(e.scalar(scalar)); };
   auto failed = [&](const char* what) -> Value* {
     e.fail(op ? op : tile.getParentBlock()->getParentOp(), what);
     return llvm::PoisonValue::get(emit::valueType(e.context(), tile.getType(), at.lanes));
@@ -128,7 +130,7 @@ Value* Evaluator::compute(mlir::Value tile, const At& at) {
   if (!op)
     return failed("this tile");
   return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
-      .Case([&](ir::TileLoadOp load) { return loadElements(e, placeOfLoad(load), at, inside); })
+      .Case([&](ir::TileLoadOp load) { return loadElements(e, placeOfLoad(load), at, inside, exists_); })
       .Case([&](ir::BroadcastOp broadcast) -> Value* {
         mlir::Value source = broadcast.getValue();
         if (!isTile(source))
@@ -151,19 +153,7 @@ Value* Evaluator::compute(mlir::Value tile, const At& at) {
           from.index[source] = at.index[dim];
         return eval(transpose.getValue(), from);
       })
-      .Case([&](ir::SliceOp slice) {
-        At from{{}, at.lanes, at.mask};
-        unsigned kept = 0;
-        for (auto [dim, offset] : llvm::enumerate(slice.getOffsets())) {
-          bool dropped = llvm::is_contained(slice.getDropped(), int64_t(dim));
-          bool atStart = mlir::getConstantIntValue(offset) == 0;
-          from.index.push_back(dropped   ? uniform(offset)
-                               : atStart ? at.index[kept]
-                                         : math.add(at.index[kept], uniform(offset)));
-          kept += !dropped;
-        }
-        return eval(slice.getValue(), from);
-      })
+      .Case([&](ir::SliceOp slice) { return evalSlice(slice, at); })
       .Case([&](ir::ReshapeOp reshape) { return eval(reshape.getValue(), sourceOfReshape(reshape, at)); })
       .Case([&](ir::ReduceOp reduce) { return evalReduce(reduce, at); })
       .Case([&](mlir::arith::ConstantOp) { return evalConstant(op, at); })
@@ -201,6 +191,39 @@ Value* Evaluator::evalConstant(mlir::Operation* op, const At& at) {
   Place place = placeOf(e, buffer);
   place.padded = false;
   return loadElements(e, place, at, true);
+}
+
+//===-- slices ------------------------------------------------------------------------------------------------===//
+
+/// Outside: 0. What is found there belongs to nobody else, as nothing was read.
+Value* Evaluator::evalSlice(ir::SliceOp op, const At& at) {
+  LaneMath math(e.ir, at.lanes);
+  At from{{}, at.lanes, at.mask};
+  unsigned kept = 0;
+  for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
+    bool dropped = llvm::is_contained(op.getDropped(), int64_t(dim));
+    bool atStart = mlir::getConstantIntValue(offset) == 0;
+    Lane begin = Lane::uniform(e.scalar(offset));
+    from.index.push_back(dropped ? begin : atStart ? at.index[kept] : math.add(at.index[kept], begin));
+    kept += !dropped;
+  }
+  if (ir::guardedDims(op).empty())
+    return eval(op.getValue(), from);
+  Values bounds = extents(op.getValue());
+  Lane inside = Lane::uniform(e.ir.getTrue());
+  for (int64_t dim : ir::guardedDims(op))
+    inside = math.andLanes(inside, math.compare(llvm::CmpInst::ICMP_ULT, from.index[dim], Lane::uniform(bounds[dim])));
+  Value* condition = inside.isUniform() ? inside.value : math.vector(inside);
+  Value* all = condition;
+  if (exists_) {
+    bool isVector = all->getType()->isVectorTy() || exists_->getType()->isVectorTy();
+    auto wide = [&](Value* value) { return isVector ? emit::splat(e.ir, value, at.lanes) : value; };
+    all = math.andMask(wide(exists_), wide(all));
+  }
+  llvm::SaveAndRestore exists(exists_, all);
+  Frame frame(*this);
+  Value* value = eval(op.getValue(), from);
+  return e.ir.CreateSelect(condition, value, llvm::Constant::getNullValue(value->getType()));
 }
 
 //===-- reshape -----------------------------------------------------------------------------------------------===//

@@ -49,7 +49,10 @@ private:
   llvm::Value* evalReduce(ir::ReduceOp op, const At& at);
   llvm::Value* evalConstant(mlir::Operation* op, const At& at);
   At sourceOfReshape(ir::ReshapeOp op, const At& at);
+  llvm::Value* evalSlice(ir::SliceOp op, const At& at);
 
+  llvm::Value* exists_ =
+      nullptr;  ///< i1 or <lanes x i1>: what is evaluated lies inside of what slices are taken from; null: it does
   llvm::SmallVector<llvm::DenseMap<mlir::Value, Place>> places_{1};
   llvm::SmallVector<llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<At, llvm::Value*>, 2>>> frames_{1};
 };

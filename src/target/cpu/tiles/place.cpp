@@ -62,9 +62,9 @@ struct Address {
   Value* guard = nullptr;  ///< i1 or <lanes x i1>: inside the view; null: known
 };
 
-Address addressOf(Emitter& e, const Place& place, const At& at, bool inside) {
+Address addressOf(Emitter& e, const Place& place, const At& at, bool inside, Value* guard = nullptr) {
   LaneMath math(e.ir, at.lanes);
-  Address address{Lane::uniform(e.i64(0))};
+  Address address{Lane::uniform(e.i64(0)), guard};
   for (auto [dim, index] : llvm::enumerate(at.index)) {
     Lane absolute = place.offsets.empty() ? index : math.add(index, Lane::uniform(place.offsets[dim]));
     if (place.guarded && !inside) {
@@ -122,10 +122,10 @@ bool isContiguous(const Address& address, const At& at) { return at.lanes > 1 &&
 
 }  // namespace
 
-Value* loadElements(Emitter& e, const Place& place, const At& at, bool inside) {
+Value* loadElements(Emitter& e, const Place& place, const At& at, bool inside, Value* condition) {
   llvm::IRBuilder<>& ir = e.ir;
   mlir::Type type = place.view.elementType;
-  Address address = addressOf(e, place, at, inside);
+  Address address = addressOf(e, place, at, inside, condition);
   LaneMath math(ir, at.lanes);
   Value* loaded = nullptr;
   if (address.offset.isUniform()) {  // one element for all lanes

@@ -42,8 +42,9 @@ using ir::rootView;
 /// Every element is inside the view, for a tile with these extents; i1.
 llvm::Value* emitIsInside(Emitter& e, const Place& place, llvm::ArrayRef<llvm::Value*> extents);
 
-/// Elements in value form, a scalar when lanes == 1; lanes that do not exist give anything. `inside`: the guard is known to hold.
-llvm::Value* loadElements(Emitter& e, const Place& place, const At& at, bool inside);
+/// Elements in value form, a scalar when lanes == 1; lanes that do not exist give anything. `inside`: the place's guard is known to hold.
+/// `condition`: i1 or <lanes x i1>, where it is false nothing is read and the value does not matter; null: true.
+llvm::Value* loadElements(Emitter& e, const Place& place, const At& at, bool inside, llvm::Value* condition = nullptr);
 
 /// `streamLanes` > 0: bypasses the caches; needs neighbouring elements, no mask and an address aligned to so many elements.
 void storeElements(Emitter& e, const Place& place, const At& at, llvm::Value* value, bool inside,

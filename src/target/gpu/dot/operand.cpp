@@ -1,5 +1,6 @@
 #include "target/gpu/dot/operand.h"
 
+#include "ir/guarded_slice.h"
 #include "target/gpu/access.h"
 
 #include <bit>
@@ -16,7 +17,7 @@ static std::optional<Window> windowOfPlace(Lowering& l, const tiles::Place& plac
   if (place.other && !mlir::matchPattern(place.other, mlir::m_Zero()) &&
       !mlir::matchPattern(place.other, mlir::m_AnyZeroFloat()))
     return std::nullopt;
-  if (place.view.swizzle && !swizzled)
+  if ((place.view.swizzle && !swizzled) || !place.startsInside)
     return std::nullopt;
   Window window;
   window.view = place.view;
@@ -26,7 +27,7 @@ static std::optional<Window> windowOfPlace(Lowering& l, const tiles::Place& plac
   window.start = l.offset(plain, place.offsets.empty() ? Values(zeros) : place.offsets);
   for (unsigned dim = 0; dim < place.view.rank(); ++dim) {
     window.strides.push_back(place.view.strides[dim]);
-    // Offsets outside count as far outside (they are compared unsigned): then nothing is left.
+    // Of what starts behind the end nothing is left.
     Value limit;
     if (place.guarded) {
       Value offset = place.offsets.empty() ? l.constant(0) : place.offsets[dim];
@@ -40,6 +41,8 @@ static std::optional<Window> windowOfPlace(Lowering& l, const tiles::Place& plac
 }
 
 static std::optional<Window> windowOfSlice(tiles::Evaluator& e, ir::SliceOp slice, bool swizzled) {
+  if (!ir::guardedDims(slice).empty())
+    return std::nullopt;
   auto from = findWindow(e, slice.getValue(), swizzled);
   if (!from)
     return std::nullopt;

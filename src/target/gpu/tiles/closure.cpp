@@ -1,6 +1,7 @@
 #include "target/gpu/tiles/closure.h"
 
 #include "analysis/element_control.h"
+#include "ir/guarded_slice.h"
 #include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
 
@@ -62,7 +63,8 @@ static DimMap sourceOfSlice(ir::SliceOp slice, const DimMap& map) {
   for (auto [dim, offset] : llvm::enumerate(slice.getOffsets())) {
     bool dropped = llvm::is_contained(slice.getDropped(), static_cast<int64_t>(dim));
     DimUse use = dropped ? DimUse{} : map[kept++];
-    use.exact = use.exact && !dropped && mlir::getConstantIntValue(offset) == 0;
+    bool guarded = ir::isGuarded(slice, static_cast<int64_t>(dim));
+    use.exact = use.exact && !dropped && !guarded && mlir::getConstantIntValue(offset) == 0;
     from.push_back(use);
   }
   return from;

@@ -1,13 +1,16 @@
 #include "target/gpu/tiles/evaluator.h"
 
 #include "analysis/element_control.h"
+#include "ir/guarded_slice.h"
 #include "ir/index_cast.h"
+#include "ir/index_range.h"
 #include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
 #include "target/gpu/tiles/reduction.h"
 #include "target/interface/elementwise.h"
 
 #include <llvm/ADT/TypeSwitch.h>
+#include <llvm/Support/SaveAndRestore.h>
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
 
 namespace vortex::target::gpu::tiles {
@@ -29,6 +32,7 @@ static Place placeInView(Lowering& l, mlir::Value view, mlir::ValueRange offsets
   for (mlir::Value offset : offsets)
     place.offsets.push_back(l.scalar(offset));
   place.guarded = !inbounds;
+  place.startsInside = inbounds || llvm::all_of(offsets, ir::isNotNegative);
   place.base = rootView(view).getAsOpaquePointer();
   place.window = view.getAsOpaquePointer();
   return place;
@@ -200,6 +204,8 @@ std::optional<llvm::SmallVector<std::pair<mlir::Value, At>, 3>> Evaluator::opera
       from.index[source] = at.index[dim];
     result.push_back({transpose.getValue(), from});
   } else if (auto slice = llvm::dyn_cast<ir::SliceOp>(op)) {
+    if (!ir::guardedDims(slice).empty())
+      return std::nullopt;
     result.push_back({slice.getValue(), sourceOfSlice(slice, at)});
   } else if (auto reshape = llvm::dyn_cast<ir::ReshapeOp>(op)) {
     auto from = sourceOfReshape(reshape, at);
@@ -217,10 +223,13 @@ std::optional<llvm::SmallVector<std::pair<mlir::Value, At>, 3>> Evaluator::opera
 }
 
 Value Evaluator::load(const Place& place, const At& at) {
-  if (!writers.writes || !writers.bases.contains(place.base))
+  Value condition = exists_;
+  if (writers.writes && writers.bases.contains(place.base))
+    condition = l.both(condition, writers.writes);
+  if (!condition)
     return loadElements(l, place, at, wide);
   At own = at;
-  own.mask = l.both(at.condition(), writers.writes);
+  own.mask = l.both(at.condition(), condition);
   for (Index& index : own.index)
     index.masked = true;
   return loadElements(l, place, own, wide);
@@ -252,7 +261,8 @@ Value Evaluator::compute(mlir::Value tile, const At& at) {
         auto [source, from] = (*operandsAt(tile, at))[0];
         return eval(source, from);
       })
-      .Case<ir::TransposeOp, ir::SliceOp, ir::ReshapeOp>([&](auto) -> Value {
+      .Case([&](ir::SliceOp slice) { return evalSlice(slice, at); })
+      .Case<ir::TransposeOp, ir::ReshapeOp>([&](auto) -> Value {
         if (auto operands = operandsAt(tile, at))
           return eval((*operands)[0].first, (*operands)[0].second);
         return lanesApart(tile, at, [&](const At& one) { return eval(tile, one); });
@@ -260,6 +270,25 @@ Value Evaluator::compute(mlir::Value tile, const At& at) {
       .Default([&](mlir::Operation*) -> Value {
         return ir::isElementwise(op) ? evalElementwise(op, at) : failed("this tile operation here");
       });
+}
+
+/// Outside: 0. What is found there belongs to nobody else, as nothing was read.
+Value Evaluator::evalSlice(ir::SliceOp op, const At& at) {
+  if (ir::guardedDims(op).empty())
+    return eval(op.getValue(), sourceOfSlice(op, at));
+  unsigned kept = 0;
+  for (int64_t dim = 0; dim < static_cast<int64_t>(op.getOffsets().size()); ++dim)
+    if (!llvm::is_contained(op.getDropped(), dim) && at.index[kept++].step != 0 && ir::isGuarded(op, dim))
+      return lanesApart(op.getResult(), at, [&](const At& one) { return eval(op.getResult(), one); });
+  At from = sourceOfSlice(op, at);
+  Values bounds = extents(op.getValue());
+  Value inside;
+  for (int64_t dim : ir::guardedDims(op))
+    inside = l.both(inside, isLess(l, from.index[static_cast<size_t>(dim)].base, bounds[static_cast<size_t>(dim)]));
+  llvm::SaveAndRestore exists(exists_, l.both(exists_, inside));
+  Frame frame(*this);
+  Value value = eval(op.getValue(), from);
+  return choose(l, inside, value, l.zero(value.getType()));
 }
 
 /// The same operation on this thread's elements.

@@ -91,6 +91,7 @@ private:
   std::optional<llvm::SmallVector<std::pair<mlir::Value, At>, 3>> operandsAt(mlir::Value tile, const At& at);
   std::optional<At> sourceOfReshape(ir::ReshapeOp op, const At& at);
   At sourceOfSlice(ir::SliceOp op, const At& at);
+  Value evalSlice(ir::SliceOp op, const At& at);
   Value evalReduce(ir::ReduceOp op, const At& at);
   Value evalPicked(ir::ReduceOp op, const Picked& picked, const At& at);  // picked.cpp
   Value combineSlices(Reduction& reduction, const Slices& shared, Value own, unsigned lanes);
@@ -110,6 +111,7 @@ private:
 
   llvm::SmallVector<llvm::DenseMap<mlir::Value, Place>> places_{1};
   llvm::DenseMap<mlir::Value, std::optional<Place>> others_;
+  Value exists_;             ///< i1: what is evaluated lies inside of what slices are taken from; null: it does
   bool isOfOthers_ = false;  ///< what is evaluated may be another thread's
   llvm::SmallVector<llvm::MapVector<mlir::Value, llvm::SmallVector<std::pair<At, Value>, 2>>> frames_{1};
 };

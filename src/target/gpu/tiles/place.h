@@ -39,6 +39,7 @@ struct Place {
   View view;
   Values offsets;                ///< index per dimension; empty: zeros
   bool guarded = false;          ///< elements may lie outside the view: reads give `other`, writes nothing
+  bool startsInside = true;      ///< guarded: no offset is negative
   Value other;                   ///< scalar; null: zero
   const void* base = nullptr;    ///< equal for places that may overlap
   const void* window = nullptr;  ///< equal, with equal offsets, for places with the same elements at the same index
