@@ -356,6 +356,23 @@ kernel tell(x: &Tensor<f32, [N]>) {
     assert sorted(lines[:3]) == ["0 has 1.5", "1 has -2.25", "2 has 4.0"] or sorted(lines[:3]) == ["0 has 1.5", "1 has -2.25", "2 has 4"], lines
 
 
+def test_temporaries_of_other_phases_take_no_buffers(vortex, tmp_path):
+    """A chain of sums: with the places of what the compiler adds, 8 tensors of the kernel and 24 of its own."""
+    rng = np.random.default_rng()
+    given = {name: rng.uniform(0.5, 1.5, (3, 50)).astype(np.float32) for name in "abcdef"}
+    steps = "".join(f"    let s{k} = ({'abcdef'[k % 6]} * s{k - 1} * 0.01).sum()\n" for k in range(1, 12))
+    kernel = ("kernel chained(" + ", ".join(f"{name}: &Tensor<f32, [M, N]>" for name in given) + ", y: &mut Tensor<f32, [M, N]>, z: &mut Tensor<f32, [M]>) {\n"
+              f"    let s0 = a.sum()\n{steps}    y = a * s11 + b * s10 + c * s9 + d * s8 + e * s7 + f * s6\n"
+              "    z = (a * s5 + b * s4 + c * s3 + d * s2 + e * s1 + f * s0).sum(dim = 1)\n}\n")
+    inputs = {**{name: ("f32", array) for name, array in given.items()}, "y": ("f32", np.zeros((3, 50), np.float32)), "z": ("f32", np.zeros(3, np.float32))}
+    y, z = run(vortex, tmp_path, kernel, "chained(&a, &b, &c, &d, &e, &f, &mut y, &mut z)", inputs, ["y", "z"])
+    s, arrays = [given["a"].sum(dtype="f8")], list(given.values())
+    for k in range(1, 12):
+        s.append(arrays[k % 6].sum(dtype="f8") * s[-1] * 0.01)
+    np.testing.assert_allclose(y, sum(array * s[11 - k] for k, array in enumerate(arrays)), rtol=2e-5)
+    np.testing.assert_allclose(z, sum(array * s[5 - k] for k, array in enumerate(arrays)).sum(axis=1), rtol=2e-5)
+
+
 REFUSED = [
     ("f64", "kernel k(x: &Tensor<f64, [N]>) -> Tensor<f64, [N]> { return §x * 2.0 }", "f64"),
     ("wide atomics", "@launch(grid = 1, block = 32)\nkernel k(t: &mut Tensor<u64, [1]>) { if thread.local_id == 0 { §atomic_add(&mut t[0], 1) } }", "atomics on 64-bit elements"),

@@ -174,9 +174,10 @@ private:
     return "Slice " + name;
   }
 
-  size_t numberOf(const Param& param) const {
-    return static_cast<size_t>(std::ranges::find(tensors_, param.firstSlot) - tensors_.begin());
+  size_t numberOf(uint32_t firstSlot) const {
+    return static_cast<size_t>(std::ranges::find(tensors_, firstSlot) - tensors_.begin());
   }
+  size_t numberOf(const Param& param) const { return numberOf(param.firstSlot); }
 
   void declareTensors() override {
     out_ += concat("  Slice vx_tensors[", tensors_.size() + 1, "];\n  (void)vx_tensors;\n");
@@ -193,7 +194,7 @@ private:
     out_ += concat(indent_, "vx_tensors[", numberOf(temporary), "] = vx_tensors[", numberOf(original), "];\n");
   }
 
-  /// Entry points take every tensor, also those that are empty or that only phases of other launches use: such have memory that nobody accesses,
+  /// Entry points take tensors also where they are empty or where only other versions use them: such have memory that nobody accesses,
   /// at places of their own since arguments must differ.
   void declareTemporaries() override {
     out_ += concat("  Slice vx_temporaries[", kernel_.temporaries.size() + 1, "];\n");
@@ -232,6 +233,11 @@ private:
   void writePhase(const artifact::Phase& phase) override {
     const auto first = static_cast<size_t>(std::ranges::find(symbols_, phase.symbol) - symbols_.begin());
     std::string grid[3], choice;
+    std::vector<std::string> taken;
+    for (uint32_t slot : artifact::metalTensors(kernel_, phase.symbol))
+      taken.push_back(concat("vx_tensors[", numberOf(slot), "]"));
+    if (taken.empty())
+      taken.push_back("Slice{}");
     for (int axis = 0; axis < 3; ++axis)
       grid[axis] = size(phase.grid[axis]);
     const std::string threads = size(phase.hardwareThreads), shared = size(phase.sharedBytes);
@@ -240,10 +246,10 @@ private:
     out_ += concat(indent_, "{\n", indent_, "  const int64_t vx_grid[3] = {", grid[0], ", ", grid[1], ", ", grid[2],
                    "};\n", indent_, "  if (vx_grid[0] != 0 && vx_grid[1] != 0 && vx_grid[2] != 0) {\n", indent_,
                    "    MTL::ComputePipelineState* vx_chosen = vx_pipeline(", choice, first, ");\n", indent_,
-                   "    if (!vx_chosen) { vx_status = -3; goto vx_done; }\n", indent_,
-                   "    vx_encode(vx_commands, vx_chosen, vx_tensors, ", tensors_.size(),
-                   ", vx_slots, sizeof vx_slots, vx_report, vx_grid, ", threads, ", ", shared, ");\n", indent_, "  }\n",
-                   indent_, "}\n");
+                   "    if (!vx_chosen) { vx_status = -3; goto vx_done; }\n", indent_, "    const Slice vx_taken[] = {",
+                   base::join(taken, ", "), "};\n", indent_, "    vx_encode(vx_commands, vx_chosen, vx_taken, ",
+                   taken.size(), ", vx_slots, sizeof vx_slots, vx_report, vx_grid, ", threads, ", ", shared, ");\n",
+                   indent_, "  }\n", indent_, "}\n");
   }
 
   /// What offsets of buffers are multiples of on every GPU, and more than a report needs.
@@ -251,7 +257,7 @@ private:
 
   const std::string& source_;
   std::string code_;
-  std::vector<uint32_t> tensors_;     ///< first slots in the order of [[buffer(k)]]
+  std::vector<uint32_t> tensors_;     ///< first slots of all
   std::vector<std::string> symbols_;  ///< of each phase its own, then those of its versions
   bool reports_ = false;
 };

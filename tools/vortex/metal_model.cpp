@@ -113,16 +113,21 @@ struct Range {
   uint64_t bytes = 0;
 };
 
-/// From the first element to the last one of each tensor, in the order of the slots.
-Result<std::vector<Range>> tensorsOf(const artifact::Kernel& kernel, const std::vector<uint64_t>& slots) {
-  std::vector<const artifact::Param*> tensors;
+const artifact::Param* tensorAt(const artifact::Kernel& kernel, uint32_t firstSlot) {
   for (const auto* list : {&kernel.params, &kernel.results, &kernel.temporaries})
-    for (const artifact::Param& param : *list)
-      if (param.isTensor)
-        tensors.push_back(&param);
-  std::ranges::sort(tensors, {}, &artifact::Param::firstSlot);
+    if (auto found = std::ranges::find(*list, firstSlot, &artifact::Param::firstSlot); found != list->end())
+      return &*found;
+  return nullptr;
+}
+
+/// From the first element to the last one of each tensor that a phase takes.
+Result<std::vector<Range>> tensorsOf(const artifact::Kernel& kernel, const artifact::Phase& phase,
+                                     const std::vector<uint64_t>& slots) {
   std::vector<Range> ranges;
-  for (const artifact::Param* param : tensors) {
+  for (uint32_t first : artifact::metalTensors(kernel, phase.symbol)) {
+    const artifact::Param* param = tensorAt(kernel, first);
+    if (!param)
+      return Error{concat("`", phase.symbol, "` takes a tensor that `", kernel.name, "` has not")};
     const uint64_t* slot = slots.data() + param->firstSlot;
     uint64_t last = 0;
     bool isEmpty = slot[0] == 0;
@@ -153,7 +158,7 @@ protected:
     report->printCapacity = area.size() - kReportWords;
     for (const hal::LaunchPhase& phase : launch.phases) {
       std::vector<uint64_t> slots = launch.slotsOf(phase);
-      auto memory = tensorsOf(kernel, slots);
+      auto memory = tensorsOf(kernel, *phase.phase, slots);
       if (!memory)
         return memory.takeError();
       memory->resize(artifact::kMetalReportBuffer + 1);

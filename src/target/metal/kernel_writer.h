@@ -23,7 +23,8 @@ using Texts = llvm::SmallVector<std::string>;
 class KernelWriter {
 public:
   KernelWriter(vxt::KernelOp kernel, Functions& functions);
-  std::string write();
+  /// `tensors`: first slots of those that it takes.
+  std::string write(const std::vector<uint32_t>& tensors);
   std::string error;          ///< first op that Metal has not, with its location
   bool usesWideBits = false;  ///< the text calls vx_f64_bits
 
@@ -40,7 +41,7 @@ private:
   void writeIf(mlir::scf::IfOp op);
   void writeWhile(mlir::scf::WhileOp op);
   void nested(llvm::function_ref<void()> body);
-  std::string signature();
+  std::string signature(const std::vector<uint32_t>& tensors);
   void fail(mlir::Operation* op, const std::string& why = {});
 
   void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }

@@ -1,6 +1,7 @@
 #include "target/metal/metal_target.h"
 
 #include "artifact/device_report.h"
+#include "artifact/metal_interface.h"
 #include "base/check.h"
 #include "base/text.h"
 #include "chip/chip.h"
@@ -15,7 +16,9 @@
 #include "target/metal/split_products.h"
 #include "target/metal/writer.h"
 
+#include <map>
 #include <mlir/IR/Verifier.h>
+#include <set>
 
 namespace vortex::target::metal {
 
@@ -33,6 +36,26 @@ static const chip::Gpu& smallest() {
 }
 
 passes::TensorSchedule tensorSchedule() { return gpu::tiles::tensorSchedule(smallest()); }
+
+/// First slots of the tensors that any entry point of a phase accesses: which one a launch takes does not matter to who encodes it.
+static Result<std::vector<uint32_t>> tensorsOf(mlir::ModuleOp lowered, const artifact::Phase& phase) {
+  std::set<uint32_t> slots;
+  auto add = [&](const std::string& symbol) {
+    auto entry = lowered.lookupSymbol<ir::vxt::KernelOp>(symbol);
+    VORTEX_CHECK(entry, "no code of %s", symbol.c_str());
+    for (mlir::BlockArgument argument : entry.getBody().getArguments())
+      if (mlir::isa<ir::vxt::PtrType>(argument.getType()) && !argument.use_empty())
+        slots.insert(argument.getArgNumber());
+  };
+  add(phase.symbol);
+  for (const artifact::Version& version : phase.versions)
+    add(version.symbol);
+  if (slots.size() > artifact::kMetalSlotsBuffer)
+    return base::Error{base::concat(ir::describeLocation(lowered.lookupSymbol(phase.symbol)), ": `", phase.symbol,
+                                    "` takes more than ", artifact::kMetalSlotsBuffer,
+                                    " tensors, Metal kernels take 31 buffers, two of them the compiler's")};
+  return std::vector<uint32_t>(slots.begin(), slots.end());
+}
 
 Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string& target, std::string* vxt) {
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>())
@@ -67,7 +90,16 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string&
   if (uint64_t bytes = uint64_t{kernel.slotCount} * sizeof(uint64_t); bytes > artifact::kMaxParameterBytes)
     return base::Error{base::concat("`", kernel.name, "` takes ", bytes, " bytes of launch parameters, Metal takes ",
                                     artifact::kMaxParameterBytes, " bytes of constants")};
-  auto text = writeMetal(*lowered);
+  std::map<std::string, std::vector<uint32_t>> tensors;
+  for (const artifact::Phase& phase : kernel.phases) {
+    auto taken = tensorsOf(*lowered, phase);
+    if (!taken)
+      return taken.takeError();
+    for (const artifact::Version& version : phase.versions)
+      tensors[version.symbol] = *taken;
+    tensors[phase.symbol] = *std::move(taken);
+  }
+  auto text = writeMetal(*lowered, [&](llvm::StringRef symbol) -> const auto& { return tensors.at(symbol.str()); });
   if (!text)
     return text.takeError();
   kernel.code.assign(text->begin(), text->end());

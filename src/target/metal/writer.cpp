@@ -363,14 +363,10 @@ void KernelWriter::writeCall(mlir::func::CallOp call) {
 
 //===-- kernels -----------------------------------------------------------------------------------------------===//
 
-std::string KernelWriter::signature() {
+std::string KernelWriter::signature(const std::vector<uint32_t>& tensors) {
   std::string text = concat("kernel void ", kernel_.getSymName().str(), "(");
-  unsigned tensors = 0;
-  for (mlir::Value argument : kernel_.getBody().getArguments())
-    if (mlir::isa<vxt::PtrType>(argument.getType())) {
-      text += concat("device uchar* ", lanes(argument)[0], " [[buffer(", tensors, ")]],\n    ");
-      ++tensors;
-    }
+  for (size_t k = 0; k < tensors.size(); ++k)
+    text += concat("device uchar* ", artifact::metalTensorName(tensors[k]), " [[buffer(", k, ")]],\n    ");
   text += concat("constant ulong* vx_slots [[buffer(", artifact::kMetalSlotsBuffer, ")]],\n    ");
   if (usesReport_)
     text += concat("device uchar* vx_report [[buffer(", artifact::kMetalReportBuffer, ")]],\n    ");
@@ -380,22 +376,17 @@ std::string KernelWriter::signature() {
                 "uint3 vx_block [[threadgroup_position_in_grid]],\n    uint3 vx_grid [[threadgroups_per_grid]]) {\n";
 }
 
-std::string KernelWriter::write() {
-  unsigned tensors = 0;
+std::string KernelWriter::write(const std::vector<uint32_t>& tensors) {
   for (auto [slot, argument] : llvm::enumerate(kernel_.getBody().getArguments())) {
     mlir::Type type = argument.getType();
+    if (argument.use_empty())
+      continue;
     if (mlir::isa<vxt::PtrType>(type)) {
-      if (tensors == artifact::kMetalSlotsBuffer) {
-        error = concat("`", kernel_.getSymName().str(), "` takes more than ", artifact::kMetalSlotsBuffer,
-                       " tensors, Metal kernels take 31 buffers, two of them the compiler's");
-        return "";
-      }
-      set(argument, concat("a", tensors++));
+      set(argument, artifact::metalTensorName(static_cast<uint32_t>(slot)));
       continue;
     }
-    if (argument.use_empty() || type.isF64()) {
-      if (type.isF64() && !argument.use_empty())
-        fail(kernel_, "f64");
+    if (type.isF64()) {
+      fail(kernel_, "f64");
       continue;
     }
     std::string word = concat("vx_slots[", slot, "]");
@@ -408,10 +399,10 @@ std::string KernelWriter::write() {
                                                              bits == 32 ? "uint" : "ushort", "(", word, "))")));
   }
   writeBlock(kernel_.getBody().front());
-  return signature() + body_ + "}\n";
+  return signature(tensors) + body_ + "}\n";
 }
 
-Result<std::string> writeMetal(mlir::ModuleOp lowered) {
+Result<std::string> writeMetal(mlir::ModuleOp lowered, const TensorsOf& tensorsOf) {
   std::string text =
       "// Metal Shading Language 3.1. Compile with -fno-fast-math (fastMathEnabled = false, mathMode = safe).\n"
       "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n";
@@ -420,7 +411,7 @@ Result<std::string> writeMetal(mlir::ModuleOp lowered) {
   bool usesWideBits = false;
   for (vxt::KernelOp kernel : lowered.getOps<vxt::KernelOp>()) {
     KernelWriter writer(kernel, functions);
-    kernels += "\n" + writer.write();
+    kernels += "\n" + writer.write(tensorsOf(kernel.getSymName()));
     usesWideBits |= writer.usesWideBits;
     if (!writer.error.empty())
       return base::Error{writer.error};
