@@ -138,6 +138,8 @@ private:
     if (!isSplit(cluster) || rules_.reductionBlocks == 0)
       return;
     Value value = cluster.roots[0]->getResult(0);
+    if (llvm::any_of(value.getUsers(), [](Operation* user) { return user->hasAttr(kApartAttribute); }))
+      return;  // what has axes of its own is read from memory
     unsigned users = 0;
     bool once = false;
     for (const Cluster& other : clusters()) {
