@@ -84,9 +84,9 @@ Value copyApart(Value tile, IRMapping& copies) {
   return copies.lookup(tile);
 }
 
-/// Gives one of the operation's operands axes of its own; false: none can have any.
-bool separateOneOperand(Operation* op) {
-  for (OpOperand& operand : llvm::reverse(op->getOpOperands())) {
+/// Gives one of the operands axes of its own; false: that leaves the operation's axes repeated.
+bool separateOneOperand(Operation* op, MutableArrayRef<OpOperand> operands) {
+  for (OpOperand& operand : llvm::reverse(operands)) {
     if (!isa<RankedTensorType>(operand.get().getType()))
       continue;
     Value before = operand.get();
@@ -98,6 +98,25 @@ bool separateOneOperand(Operation* op) {
       operand.set(before);
     }
   }
+  return false;
+}
+
+/// The same of products that add to what another one adds to, zeros above all: that ties the results of both.
+bool separateRepeated(Operation* op) {
+  if (separateOneOperand(op, op->getOpOperands()))
+    return true;
+  auto dot = dyn_cast<ir::DotOp>(op);
+  if (!dot)
+    return false;
+  Value before = dot.getAcc();
+  IRMapping copies;
+  Value copy = copyApart(before, copies);
+  if (!copy)
+    return false;
+  dot.getAccMutable().assign(copy);
+  if (separateOneOperand(op, op->getOpOperands().drop_back()))
+    return true;
+  dot.getAccMutable().assign(before);
   return false;
 }
 
@@ -137,7 +156,7 @@ void separateOperands(ir::KernelOp kernel) {
         taken.insert(ops->begin(), ops->end());
     }
   while (Operation* op = Axes::firstRepetition(kernel))
-    if (op->getBlock() != &kernel.getBody().front() || op->getNumRegions() != 0 || !separateOneOperand(op))
+    if (op->getBlock() != &kernel.getBody().front() || op->getNumRegions() != 0 || !separateRepeated(op))
       return;
   for (ir::DotOp dot : dots)
     for (OpOperand* operand : {&dot.getAMutable(), &dot.getBMutable()})
