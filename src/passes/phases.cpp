@@ -90,8 +90,9 @@ public:
   LogicalResult run(const std::vector<ControlStep>& steps, std::optional<unsigned> workers) {
     if (workers) {
       launch_.let(entry_.getLoc(), *workers, ir::sizeClusters(entry_.getContext()));
-      workers_ = ir::sizeScalar(entry_.getContext(), *workers);
+      lets_.workers = ir::sizeScalar(entry_.getContext(), *workers);
     }
+    lets_.areAllSet = steps.size() == 1 && steps[0].piece;
     if (failed(schedule(steps)))
       return failure();
     for (auto kernel : module_.getOps<ir::KernelOp>())
@@ -177,7 +178,7 @@ private:
   /// What products ask of a launch comes before all temporaries, so it is an argument before any way is planned.
   void addWorkers(ir::KernelOp piece) {
     const bool hasProducts = piece.walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    if (workers_ || !hasProducts || !rules_.asksForWorkers())
+    if (lets_.workers || !hasProducts || !rules_.asksForWorkers())
       return;
     EntryArguments arguments(entry_);
     const unsigned number = arguments.addLet("workers");
@@ -186,7 +187,7 @@ private:
       piece.insertArgument(number, arguments.types()[number], {}, piece.getLoc());
     addArguments(piece);
     launch_.let(entry_.getLoc(), number, ir::sizeClusters(entry_.getContext()));
-    workers_ = ir::sizeScalar(entry_.getContext(), number);
+    lets_.workers = ir::sizeScalar(entry_.getContext(), number);
   }
 
   LogicalResult scheduleSums(ir::KernelOp piece) {
@@ -222,7 +223,7 @@ private:
 
   LogicalResult plan(ir::KernelOp piece) {
     separateOperands(piece);
-    auto plan = planKernel(module_, entry_, piece, rules_, workers_);
+    auto plan = planKernel(module_, entry_, piece, rules_, lets_);
     if (!plan)
       return failure();
     observe(*plan);
@@ -254,7 +255,7 @@ private:
   const TensorSchedule& rules_;
   const PlanObserver& observer_;
   ir::LaunchBuilder launch_;
-  ir::SizeAttr workers_{};  ///< blocks that run at once, in all pieces; null: none asks
+  KnownLets lets_;
   unsigned phases_ = 0;
 };
 

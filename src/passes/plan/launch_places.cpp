@@ -1,6 +1,7 @@
 #include "passes/plan/launch_places.h"
 
 #include "analysis/element_control.h"
+#include "ir/root_view.h"
 #include "ir/tile_sizes.h"
 #include "passes/plan/clusters.h"
 
@@ -262,18 +263,48 @@ bool LaunchPlaces::isAroundSpreadLoops(Operation* op) const {
   return holdsLoop || holdsClaimedLoop(op);
 }
 
-/// Inside stands what blocks have no room for, a product, a scan, or control flow around tiles: the launch can run that only if it runs this too.
+/// Columns of what `op` also writes: its block keeps them until all are added up.
+static Value keptColumns(ir::ReduceOp reduce, Operation* op) {
+  const int64_t rank = cast<RankedTensorType>(reduce.getValue().getType()).getRank();
+  if (llvm::is_contained(reduce.getDims(), rank - 1))
+    return {};
+  llvm::DenseSet<Value> written, seen;
+  op->walk([&](ir::TileStoreOp store) { written.insert(ir::rootView(store.getView())); });
+  SmallVector<Value> pending{reduce.getValue()};
+  while (!pending.empty()) {
+    Operation* source = pending.pop_back_val().getDefiningOp();
+    if (!source || !op->isProperAncestor(source))
+      continue;
+    if (auto load = dyn_cast<ir::TileLoadOp>(source)) {
+      if (written.contains(ir::rootView(load.getView())))
+        return load.getResult();
+    } else if (source->getNumRegions() == 0) {
+      llvm::copy_if(source->getOperands(), std::back_inserter(pending),
+                    [&](Value operand) { return isTile(operand) && seen.insert(operand).second; });
+    }
+  }
+  return {};
+}
+
+/// Inside stands what blocks have no room for, a product, a scan, columns of what is written, or control flow around tiles: the launch can run
+/// that only if it runs this too.
 bool LaunchPlaces::holdsWhatDoesNotFit(Operation* op) const {
-  const AxisSet whole = schedule_.fusedOnly ? axes_.wholeAxes(op) : AxisSet();
-  return schedule_.fusedOnly && op->walk([&](Operation* inner) {
-                                    if (isa<ir::DotOp, ir::ScanOp>(inner) && !fitsBlock(inner->getResult(0), whole))
-                                      return WalkResult::interrupt();
-                                    const bool isInside =
-                                        inner != op && isa<scf::ForOp, scf::WhileOp, scf::IfOp>(inner);
-                                    const bool fits = !isInside || llvm::none_of(inner->getResults(), isTile) ||
-                                                      analysis::isElementControl(inner) || fitsBlock(inner);
-                                    return fits ? WalkResult::advance() : WalkResult::interrupt();
-                                  }).wasInterrupted();
+  if (!schedule_.fusedOnly)
+    return false;
+  const AxisSet whole = axes_.wholeAxes(op);
+  auto fits = [&](Operation* inner) {
+    if (isa<ir::DotOp, ir::ScanOp>(inner))
+      return fitsBlock(inner->getResult(0), whole);
+    if (auto reduce = dyn_cast<ir::ReduceOp>(inner)) {
+      Value kept = keptColumns(reduce, op);
+      return !kept || fitsBlock(kept, whole);
+    }
+    const bool isInside = inner != op && isa<scf::ForOp, scf::WhileOp, scf::IfOp>(inner);
+    return !isInside || llvm::none_of(inner->getResults(), isTile) || analysis::isElementControl(inner) ||
+           fitsBlock(inner);
+  };
+  return op->walk([&](Operation* inner) { return fits(inner) ? WalkResult::advance() : WalkResult::interrupt(); })
+      .wasInterrupted();
 }
 
 std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet) const {

@@ -13,9 +13,9 @@ using Steps = std::vector<StepPlan>;
 
 class Planner {
 public:
-  Planner(ModuleOp module, ir::EntryOp entry, KernelPlan& plan, const TensorSchedule& rules, Workers workers)
+  Planner(ModuleOp module, ir::EntryOp entry, KernelPlan& plan, const TensorSchedule& rules, KnownLets lets)
       : plan_(plan), rules_(rules), context_(entry.getContext()), sizes_(context_, rules, plan.axes, plan.clusters),
-        arguments_(plan.arguments), workers_(workers) {
+        arguments_(plan.arguments), workers_(lets.workers), areLetsSet_(lets.areAllSet) {
     for (const Cluster& cluster : clusters())
       ruled_.push_back(productsOf(cluster).empty() ? nullptr : std::make_unique<Ruled>(*this, cluster));
     if (llvm::hasSingleElement(module.getOps<ir::KernelOp>()))
@@ -115,7 +115,7 @@ private:
     for (const std::unique_ptr<Ruled>& own : ruled_)
       if (own && own->rules.dotLeastRows > 0)
         own->sizes.workers = workers_;
-    const bool letsAreAllowed = !arguments_.hasTemporaries();
+    const bool letsAreAllowed = areLetsSet_ && !arguments_.hasTemporaries();
     for (const Cluster& cluster : clusters()) {
       ir::SizeAttr depth = foldedDepth(cluster);
       Chunks& sizes = sizesOf(cluster);
@@ -495,6 +495,7 @@ private:
   EntryArguments& arguments_;
   std::vector<std::unique_ptr<Ruled>> ruled_;  ///< of each cluster; null: it has no products
   ir::SizeAttr workers_;
+  bool areLetsSet_;
   ir::KernelOp kernel_;           ///< that is planned, where it is no piece of a launch
   Temporaries partials_;          ///< partial results of split reductions
   Temporaries carries_;           ///< what comes before each piece of a split scan
@@ -505,9 +506,9 @@ private:
 }  // namespace
 
 std::unique_ptr<KernelPlan> planKernel(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel,
-                                       const TensorSchedule& rules, Workers workers) {
+                                       const TensorSchedule& rules, KnownLets lets) {
   auto plan = std::make_unique<KernelPlan>(entry, kernel, rules);
-  if (failed(Planner(module, entry, *plan, rules, workers).run()))
+  if (failed(Planner(module, entry, *plan, rules, lets).run()))
     return nullptr;
   return plan;
 }
