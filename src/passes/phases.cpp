@@ -259,13 +259,32 @@ private:
   unsigned phases_ = 0;
 };
 
+/// Steps of a launch nest as loops and branches of the program do; a loop that asks phases whether it goes on has a branch in it.
+LogicalResult checkNesting(Block& steps, unsigned nesting = 0) {
+  for (Operation& op : steps) {
+    if (op.getNumRegions() == 0)
+      continue;
+    const unsigned inside = nesting + !isa<ir::CaseOp>(op);
+    if (inside == kMostNesting)
+      return op.emitError("loops and branches around whole tensors are nested too deep: the steps of a launch nest up to ")
+             << kMostNesting - 1 << " levels deep, and a loop whose condition is computed from tensors takes two";
+    for (Region& region : op.getRegions())
+      for (Block& block : region)
+        if (failed(checkNesting(block, inside)))
+          return failure();
+  }
+  return success();
+}
+
 LogicalResult makeSteps(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& rules,
                         const PlanObserver& observer) {
   std::optional<unsigned> workers;
   auto steps = cutAtControl(entry, kernel, rules, workers);
   if (failed(steps))
     return failure();
-  return Pieces(module, entry, rules, observer).run(*steps, workers);
+  if (failed(Pieces(module, entry, rules, observer).run(*steps, workers)))
+    return failure();
+  return checkNesting(ir::findLaunch(module).getSteps().front());
 }
 
 }  // namespace

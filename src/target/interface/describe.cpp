@@ -7,6 +7,7 @@
 #include "ir/location.h"
 #include "ir/size_attr.h"
 #include "layout/byte_ranges.h"
+#include "passes/phases.h"
 #include "passes/stream_reductions.h"
 
 #include <llvm/ADT/TypeSwitch.h>
@@ -181,6 +182,8 @@ artifact::Phase describePhase(ir::KernelOp phase, artifact::Kernel& kernel) {
       described.written.push_back(i);
   return described;
 }
+
+static_assert(passes::kMostNesting == artifact::kMostNesting);
 
 static std::vector<artifact::Step> stepsOf(mlir::Block* block, const llvm::StringMap<uint32_t>& phases,
                                            artifact::Kernel& kernel) {
