@@ -266,7 +266,8 @@ LogicalResult checkNesting(Block& steps, unsigned nesting = 0) {
       continue;
     const unsigned inside = nesting + !isa<ir::CaseOp>(op);
     if (inside == kMostNesting)
-      return op.emitError("loops and branches around whole tensors are nested too deep: the steps of a launch nest up to ")
+      return op.emitError(
+                 "loops and branches around whole tensors are nested too deep: the steps of a launch nest up to ")
              << kMostNesting - 1 << " levels deep, and a loop whose condition is computed from tensors takes two";
     for (Region& region : op.getRegions())
       for (Block& block : region)

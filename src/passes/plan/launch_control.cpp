@@ -10,6 +10,7 @@
 #include "passes/pass_on.h"
 #include "passes/plan/entry_arguments.h"
 #include "passes/plan/launch_places.h"
+#include "passes/plan/stored_values.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -38,10 +39,12 @@ public:
     asksForWorkers_ = hasProducts && schedule_.asksForWorkers();
     findControls(kernel_.getBody().front());
     std::vector<ControlStep> steps;
-    if (controls_.empty()) {
+    if (controls_.empty() && stored_.empty()) {
       addPiece(steps, kernel_);
       return steps;
     }
+    if (asksForWorkers_ && !workers_)
+      workers_ = addArgument(arguments_.addLet("workers"));
     workers = workers_;
     number(kernel_.getBody().front());
     emitBlock(kernel_.getBody().front(), steps, [] {});
@@ -87,6 +90,8 @@ private:
         if (!region.empty() && (isa<scf::IfOp>(op) || &region.front() == LaunchPlaces::bodyOf(&op)))
           findControls(region.front());
     }
+    for (Operation* op : findStoredValues(block, [&](Operation* op) { return controls_.contains(op); }))
+      stored_.insert(op);
   }
 
   /// The last round only computes that there is no other.
@@ -127,8 +132,10 @@ private:
     for (Operation& op : block) {
       pieceOf_[&op] = piece;
       auto control = controls_.find(&op);
-      if (control == controls_.end())
+      if (control == controls_.end()) {
+        piece = stored_.contains(&op) ? pieces_++ : piece;
         continue;
+      }
       if (control->second.spread)
         pieceOf_[&op] = pieces_++;
       else
@@ -332,6 +339,10 @@ private:
         store(from, *home);
         homes_[from] = *home;
       }
+      if (stored_.contains(&op)) {
+        endPiece(steps);
+        beginPiece(op.getLoc());
+      }
     }
     finish();
     endPiece(steps);
@@ -459,7 +470,8 @@ private:
   std::optional<unsigned> workers_;
   llvm::DenseMap<Operation*, LaunchControl> controls_;
   llvm::DenseMap<Operation*, SmallVector<unsigned>>
-      reads_;  ///< lets of LaunchControl::read; last: whether the loop goes on
+      reads_;                          ///< lets of LaunchControl::read; last: whether the loop goes on
+  llvm::DenseSet<Operation*> stored_;  ///< behind which a piece ends
   llvm::DenseMap<Operation*, unsigned> pieceOf_;
   unsigned pieces_ = 0, createdPieces_ = 0;
   llvm::DenseMap<Value, bool> computedAgain_;

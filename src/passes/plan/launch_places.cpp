@@ -4,6 +4,7 @@
 #include "ir/root_view.h"
 #include "ir/tile_sizes.h"
 #include "passes/plan/clusters.h"
+#include "passes/plan/stored_values.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -307,13 +308,24 @@ bool LaunchPlaces::holdsWhatDoesNotFit(Operation* op) const {
       .wasInterrupted();
 }
 
+/// Blocks would compute some of it so often that pieces of the launch have to pass it on.
+bool LaunchPlaces::holdsStoredValues(Operation* op) {
+  return op
+      ->walk([](Block* block) {
+        const bool holds = !findStoredValues(*block, [](Operation*) { return false; }).empty();
+        return holds ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet) const {
   if (!isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op))
     return std::nullopt;
   if (std::optional<LaunchControl> spread = planSpread(op))
     return spread;
   const bool staysInPiece = llvm::none_of(op->getResults(), isTile) || analysis::isElementControl(op) || fitsBlock(op);
-  if (staysInPiece && !readsWhatOthersWrite(op, axes_) && !isAroundSpreadLoops(op) && !holdsWhatDoesNotFit(op))
+  if (staysInPiece && !readsWhatOthersWrite(op, axes_) && !isAroundSpreadLoops(op) && !holdsWhatDoesNotFit(op) &&
+      !holdsStoredValues(op))
     return std::nullopt;
   op->setAttr(kStaysAttribute, StringAttr::get(op->getContext(), "the launch cannot run it, as extents inside follow "
                                                                  "from what it computes"));

@@ -46,6 +46,7 @@ private:
   bool hasKnownExtents(mlir::Operation* op) const;
   std::optional<LaunchControl> planSpread(mlir::Operation* op) const;
   bool holdsWhatDoesNotFit(mlir::Operation* op) const;
+  static bool holdsStoredValues(mlir::Operation* op);
   bool isAroundSpreadLoops(mlir::Operation* op) const;
   std::optional<LaunchControl> planLoop(mlir::Operation* op, unsigned firstLet) const;
 
