@@ -50,8 +50,18 @@ void Emitter::execute(const Expr& expr, const Variable* into) {
     return emitSequence(llvm::SmallVector<const Expr*>(expr.args.begin(), expr.args.end()), into);
   }
   case ExprKind::If: return emitIfExpr(expr, into, {}, nullptr);
-  case ExprKind::While:
-  case ExprKind::Loop: return emitWhileExpr(expr);
+  case ExprKind::While: return emitWhileExpr(expr);
+  case ExprKind::Loop: {
+    const Variable* value = into ? facts_.flags(&expr).value : nullptr;
+    if (value)
+      declare(value);
+    emitWhileExpr(expr);
+    if (value) {
+      const Slot result = variables_[value];
+      variables_[into] = result;
+    }
+    return;
+  }
   case ExprKind::For: return emitForExpr(expr);
   case ExprKind::Inline: return emitInline(expr, into);
   case ExprKind::Let: return emitLet(expr);
