@@ -101,7 +101,7 @@ bool Tickets::addStep(StepId id, Counter& counter) {
   const Type type = graph_[step.place].type;
   if (step.kind != StepKind::Atomic || step.origin->builtin != Builtin::AtomicAdd || step.value == kNoValue ||
       type->kind != TypeKind::Scalar || isFloat(type->scalar) ||
-      (!counter.isOfBlocks && (isOfBlockScope(step) || !isOfElements(id))))
+      (!counter.isOfBlocks && (isOfBlockScope(step) || !isOfElements(id))) || !isInside(id))
     return false;
   counter.steps.push_back(id);
   const Interval amount = values_.range(graph_.uses(step)[0], kNoPoint);
@@ -134,6 +134,48 @@ bool Tickets::isOfElements(StepId step) {
                   id = nodes.position(PositionKind::ThreadGlobalId, axis);
     if (extent == kNoValue || values_.less(id, extent, pointOf(step)) != Truth::Yes)
       return false;
+  }
+  return true;
+}
+
+/// Outside of its tensor no counter is: what is drawn there is 0.
+bool Tickets::isInside(StepId step) {
+  NodeTable& nodes = values_.nodes();
+  const Place& place = graph_[graph_[step].place];
+  const auto isBelow = [&](ValueId at, ValueId end) {
+    return end != kNoValue && values_.less(at, end, pointOf(step)) == Truth::Yes;
+  };
+  Type type = stripRef(graph_[place.root].type);
+  std::vector<std::vector<ValueId>> ends;  // by dimension: of the tensor and of windows on it
+  for (const Projection& each : place.path) {
+    if (each.kind == ProjectionKind::Slot) {
+      if (type->kind != TypeKind::Array ||
+          !isBelow(each.index, nodes.constant(kUsize, static_cast<__int128>(type->count))))
+        return false;
+      type = stripRef(type->elem);
+    } else if (each.kind == ProjectionKind::Field) {
+      type = type->isTensor() ? type : stripRef(type->elems[each.field]);
+    } else {
+      for (size_t d = 0; ends.empty() && d < type->shape.size(); ++d)
+        ends.push_back({dimensionValue(type->shape[d], *graph_.function, nodes)});
+      std::vector<std::vector<ValueId>> kept;
+      for (size_t d = 0; d < each.dims.size(); ++d) {
+        const auto [begin, end] = each.dims[d];
+        if (d >= ends.size() || !std::all_of(ends[d].begin(), ends[d].end(),
+                                             [&, begin = begin](ValueId limit) { return isBelow(begin, limit); }))
+          return false;
+        if (each.dims[d].isIndex())
+          continue;
+        if (!values_.isNotLess(end, begin, pointOf(step)))
+          return false;
+        for (ValueId& outer : ends[d])
+          outer = nodes.op(Op::Sub, kUsize, outer, begin);
+        kept.push_back(ends[d]);
+        kept.back().push_back(nodes.op(Op::Sub, kUsize, end, begin));
+      }
+      ends = std::move(kept);
+      type = ends.empty() ? stripRef(type->elem) : type;
+    }
   }
   return true;
 }

@@ -39,6 +39,7 @@ private:
   Counter findCounter(LocalId root);
   bool addStep(StepId step, Counter& counter);
   bool isOfElements(StepId step);
+  bool isInside(StepId step);
   bool addQueue(StepId step, __int128 most, Counter& counter);
   bool addBound(ValueId bound, __int128 most, Counter& counter);
   ValueId boundOf(LoopId loop, LocalId counter) const;
