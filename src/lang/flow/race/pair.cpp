@@ -401,7 +401,7 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
 
 //===-- conditions ------------------------------------------------------------------------------------------------===//
 
-/// Branches and assertions on every way to the step: a thread whose assertion fails does not get there.
+/// Branches and assertions on every way to the step: a thread whose assertion fails does not get there, but for surplus threads, which have no say.
 void Pair::addConditions(Env& env, StepId step) {
   const Graph& graph = view_.graph;
   for (const Condition& condition : conditionsAt(graph, view_.structure, step))
@@ -409,8 +409,11 @@ void Pair::addConditions(Env& env, StepId step) {
   const BlockId to = graph.blockOf(step);
   for (BlockId at = to; at != kNoBlock; at = view_.structure.dominator(at))
     for (uint32_t s = indexOf(graph[at].begin); s < indexOf(at == to ? step : graph[at].end); ++s)
-      if (graph[StepId{s}].kind == StepKind::Assert && graph.isInside(to, graph[at].loop))
-        assume(clone(env, graph.uses(graph[StepId{s}]).front()));
+      if (const Step& assertion = graph[StepId{s}];
+          assertion.kind == StepKind::Assert && graph.isInside(to, graph[at].loop))
+        if (const ValueId holds = graph.uses(assertion).front();
+            graph.function->kernel->gridKind != GridKind::Domain || view_.uniformity.ofValue(holds) == Level::Block)
+          assume(clone(env, holds));
 }
 
 /// A loop around the start that was left by its header was left because its condition did not hold for the next iteration.
