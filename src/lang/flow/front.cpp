@@ -18,6 +18,7 @@
 #include "lang/flow/check/shared_bytes.h"
 #include "lang/flow/check/staging.h"
 #include "lang/flow/check/surplus.h"
+#include "lang/flow/check/surplus_loops.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
 #include "lang/flow/race/claims.h"
@@ -161,8 +162,15 @@ CheckedKernel& makeGraph(CheckedKernels& kernels, Program& program, Function& ke
   inferGrid(kernel, lowerKernel(kernel), grids, sink);  // the graph of a kernel without a grid
   const Roots roots(kernel);
   const std::set<const Variable*> blockTiles = distributeLocals(program, kernel, roots);
-  CheckedKernel& checked =
-      kernels.emplace_back(kernel, program, kernel.kernel->tile && grids != LaunchGrids::Always, outside);
+  const auto make = [&]() -> CheckedKernel& {
+    return kernels.emplace_back(kernel, program, kernel.kernel->tile && grids != LaunchGrids::Always, outside);
+  };
+  if (const CheckedKernel& written = make();
+      keepSurplusOut(program, kernel, written.graph, written.structure, written.uniformity, sink)) {
+    kernels.pop_back();
+    make();
+  }
+  CheckedKernel& checked = kernels.back();
   timed.reset();
   timed.emplace(kernel, "bounds, barriers, staging", checks.times);
   prepare(checked, roots, blockTiles, sink);

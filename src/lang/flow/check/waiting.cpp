@@ -19,12 +19,13 @@ enum class Change : uint8_t { None, Others, Itself };
 
 class LoopValues {
 public:
-  LoopValues(const Graph& graph, const Structure& structure, LoopId loop)
-      : graph_(graph), structure_(structure), loop_(loop) {
+  /// `isOfSurplus`: of a thread that neither stores to global memory nor changes it by atomics.
+  LoopValues(const Graph& graph, const Structure& structure, LoopId loop, bool isOfSurplus)
+      : graph_(graph), structure_(structure), loop_(loop), isOfSurplus_(isOfSurplus) {
     for (uint32_t i = 0; i < graph.stepCount(); ++i)
       if (graph.isInside(graph.blockOf(StepId{i}), loop))
         for (const Access& access : graph.accessesOf(graph[StepId{i}]))
-          if (access.mode == AccessMode::Write)
+          if (access.mode == AccessMode::Write && !isDropped(access.place))
             written_.push_back(access.place);
   }
 
@@ -47,6 +48,11 @@ public:
   const std::set<StepId>& waits() const { return waits_; }
 
 private:
+  bool isDropped(PlaceId place) const {
+    const Storage storage = graph_[place].storage;
+    return isOfSurplus_ && (storage == Storage::Global || storage == Storage::Result);
+  }
+
   Change compute(ValueId id) {
     const Node& node = graph_.values[id];
     switch (node.kind) {
@@ -116,7 +122,8 @@ private:
       if (node.kind == NodeKind::Phi && graph_.isInside(graph_.values.phiBlock(id), loop_))
         for (ValueId operand : graph_.values.phiOperands(id))
           pending.emplace_back(operand, isComputed);
-      else if (const StepId step = graph_.definition(id); step != kNoStep && node.kind != NodeKind::Phi)
+      else if (const StepId step = graph_.definition(id);
+               step != kNoStep && node.kind != NodeKind::Phi && !isDropped(step))
         for (ValueId use : usesOf(step))
           pending.emplace_back(use, true);
     }
@@ -168,8 +175,13 @@ private:
     return out;
   }
 
+  /// An atomic that gives back 0.
+  bool isDropped(StepId step) const { return graph_[step].kind == StepKind::Atomic && isDropped(graph_[step].place); }
+
   Change ofStep(StepId id) {
     const Step& step = graph_[id];
+    if (isDropped(id))
+      return wait(id);
     const std::vector<ValueId> uses = usesOf(id);
     const Change operands = ofComputed(uses);
     if (operands == Change::Itself)
@@ -190,6 +202,10 @@ private:
       return Change::Itself;
     if (storage != Storage::Global && storage != Storage::Shared && storage != Storage::Result)
       return Change::None;
+    return wait(step);
+  }
+
+  Change wait(StepId step) {
     waits_.insert(step);
     return Change::Others;
   }
@@ -212,8 +228,7 @@ private:
     }
     if (most(uses) != Change::None)
       return Change::Itself;
-    waits_.insert(id);
-    return Change::Others;
+    return wait(id);
   }
 
   bool mayBeSame(PlaceId a, PlaceId b) const {
@@ -235,6 +250,7 @@ private:
   const Graph& graph_;
   const Structure& structure_;
   LoopId loop_;
+  bool isOfSurplus_;
   std::vector<PlaceId> written_;
   std::map<ValueId, Change> known_;
   std::set<ValueId> asked_;
@@ -244,26 +260,29 @@ private:
 
 class WaitingLoops {
 public:
-  WaitingLoops(const Graph& graph, const Structure& structure, diag::DiagnosticSink& sink)
-      : graph_(graph), structure_(structure), sink_(sink) {}
+  WaitingLoops(const Graph& graph, const Structure& structure) : graph_(graph), structure_(structure) {}
 
-  void check(LoopId id) {
+  /// What a thread waits for in the loop.
+  std::set<StepId> waits(LoopId id, bool isOfSurplus) const {
     const Loop& loop = graph_[id];
     if (loop.counter || loop.exits.empty())
-      return;
-    LoopValues values(graph_, structure_, id);
+      return {};
+    LoopValues values(graph_, structure_, id, isOfSurplus);
     std::set<BlockId> stays;
     do {
       values.startRound();
       stays = blocksThatMayStay(id, values);
     } while (!values.isSettled());
-    if (!stays.contains(loop.header) || !endsByOthers(stays, values))
-      return;
-    for (StepId step : values.waits())
+    return stays.contains(loop.header) && endsByOthers(stays, values) ? values.waits() : std::set<StepId>();
+  }
+
+  void check(LoopId id, diag::DiagnosticSink& sink) const {
+    const std::set<StepId> found = waits(id, false);
+    for (StepId step : found)
       if (isWrittenByOthers(step))
-        return report(step, loop);
-    if (!values.waits().empty())
-      reportEndless(*values.waits().begin(), loop);
+        return report(step, graph_[id], sink);
+    if (!found.empty())
+      reportEndless(*found.begin(), graph_[id], sink);
   }
 
 private:
@@ -321,21 +340,21 @@ private:
   }
 
   /// The host does not write while a kernel runs.
-  void reportEndless(StepId step, const Loop& loop) {
+  void reportEndless(StepId step, const Loop& loop, diag::DiagnosticSink& sink) const {
     const Step& wait = graph_[step];
     const std::string name = graph_.describe(graph_.accessesOf(wait).front().place);
-    auto builder = sink_.error("E0455", wait.origin->range,
-                               "this loop never ends once it goes round: nothing in the kernel writes " + name);
+    auto builder = sink.error("E0455", wait.origin->range,
+                              "this loop never ends once it goes round: nothing in the kernel writes " + name);
     builder.primary("it stays what it is while the kernel runs");
     labelLoop(loop, builder);
     builder.help("change in the loop what its condition depends on, or read it once by an `if`");
   }
 
-  void report(StepId step, const Loop& loop) {
+  void report(StepId step, const Loop& loop, diag::DiagnosticSink& sink) const {
     const Step& wait = graph_[step];
     const std::string name = graph_.describe(graph_.accessesOf(wait).front().place);
     const bool isLock = wait.kind == StepKind::Atomic && wait.origin->builtin != Builtin::AtomicLoad;
-    auto builder = sink_.error("E0455", wait.origin->range, "this loop ends only when another thread writes " + name);
+    auto builder = sink.error("E0455", wait.origin->range, "this loop ends only when another thread writes " + name);
     builder.primary(isLock ? "repeated, it changes nothing" : "nothing in the loop changes what is read here");
     labelLoop(loop, builder);
     builder.help(
@@ -348,15 +367,18 @@ private:
 
   const Graph& graph_;
   const Structure& structure_;
-  diag::DiagnosticSink& sink_;
 };
 
 }  // namespace
 
 void checkWaiting(const Graph& graph, const Structure& structure, diag::DiagnosticSink& sink) {
-  WaitingLoops loops(graph, structure, sink);
+  const WaitingLoops loops(graph, structure);
   for (uint32_t i = 0; i < graph.loops.size(); ++i)
-    loops.check(LoopId{i});
+    loops.check(LoopId{i}, sink);
+}
+
+bool mayNeverEndForSurplus(const Graph& graph, const Structure& structure, LoopId loop) {
+  return !WaitingLoops(graph, structure).waits(loop, true).empty();
 }
 
 }  // namespace vortex::lang::flow

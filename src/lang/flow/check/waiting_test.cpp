@@ -62,5 +62,24 @@ TEST(Waiting, LoopsWhoseFlagNothingWritesAreErrors) {
     EXPECT_EQ(waitingIds(body), "") << body;
 }
 
+/// The grid is that of x's elements.
+std::string surplusIds(const std::string& body) {
+  return Analyzed("kernel k(x: &mut Tensor<u32, [N]>, f: &mut Tensor<u32, [8]>) {\nlet i = thread.global_id\n"
+                  "let s: Tensor<u32, [64]> @shared\ns[thread.local_id % 64] = 0\nsync_block()\nx[i] = 0\n" +
+                  body + "\n}\n")
+      .ids();
+}
+
+TEST(Waiting, SurplusThreadsStayOutOfLoopsThatTheyWouldNotLeaveIfATestCanStandThere) {
+  for (const char* body : {"while warp.any(x[i] < 10) { x[i] += 1 }", "loop { x[i] += 1\nif x[i] > 5 { return } }",
+                           "loop { if warp.any(atomic_add(&mut f[0], 1) > 9) { break } }"})
+    EXPECT_EQ(surplusIds(body), "E0455") << body;
+  for (const char* body : {"while x[i] < 10 { x[i] += 1 }", "while atomic_add(&mut f[0], 1) < 9 { }",
+                           "let t = loop { let t = atomic_add(&mut f[0], 1)\nif t > 9 { break t } }\nx[i] = t",
+                           "var v = 0u32\nwhile warp.any(v < 10) { v += 1\nx[i] = v }",
+                           "while f[0] < 9 { if thread.local_id == 0 { f[0] += 1 }\nsync_block() }"})
+    EXPECT_EQ(surplusIds(body), "") << body;
+}
+
 }  // namespace
 }  // namespace vortex::lang::flow

@@ -1,0 +1,14 @@
+// Loops that surplus threads would never leave: what they store is dropped, and the numbers that they draw are 0.
+#pragma once
+
+#include "diag/diagnostic.h"
+#include "lang/flow/check/uniform.h"
+
+namespace vortex::lang::flow {
+
+/// Puts a test of the thread's position around them, in kernels whose grid follows from extents; E0455 where none can stand. True: the kernel is another,
+/// and its graph is to be made anew.
+bool keepSurplusOut(Program& program, Function& kernel, const Graph& graph, const Structure& structure,
+                    const Uniformity& uniformity, diag::DiagnosticSink& sink);
+
+}  // namespace vortex::lang::flow
