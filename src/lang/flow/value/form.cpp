@@ -132,8 +132,8 @@ Form Values::ofConvert(Context& context, ValueId value) {
   return settle(context, value, form(context, operand).polynomial, whole);
 }
 
-/// The terms of `a` as b · quotient + rest, where b is one term with a positive coefficient.
-static std::pair<Polynomial, Polynomial> split(const Polynomial& a, const Polynomial& b) {
+/// The terms of `a` as b · quotient + rest, where b is one term with a positive coefficient. `areWhole`: none of them is divided with a rest.
+static std::pair<Polynomial, Polynomial> split(const Polynomial& a, const Polynomial& b, bool areWhole = false) {
   const auto& [divisor, scale] = *b.terms().begin();
   Polynomial quotient, rest;
   for (const auto& [monomial, coefficient] : a.terms()) {
@@ -143,7 +143,7 @@ static std::pair<Polynomial, Polynomial> split(const Polynomial& a, const Polyno
     }
     Monomial others;
     std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(), std::back_inserter(others));
-    const __int128 times = floorDivide(coefficient, scale);
+    const __int128 times = areWhole && coefficient % scale != 0 ? 0 : floorDivide(coefficient, scale);
     quotient = *Polynomial::sum(quotient, Polynomial::of(others, times));
     rest = *Polynomial::sum(rest, Polynomial::of(monomial, coefficient - times * scale));
   }
@@ -161,7 +161,8 @@ Form Values::ofDivision(Context& context, ValueId value) {
   if (op == Op::CeilDiv || !isAtLeastZero(context, nodes_.operand(value, 0)))
     return leaf(context, value);
   std::vector<std::pair<Polynomial, Polynomial>> digits{{Polynomial(), a}};
-  if (b.terms().size() == 1 && b.terms().begin()->second > 0)
+  const bool isTerm = b.terms().size() == 1 && b.terms().begin()->second > 0;
+  if (isTerm)
     digits.push_back(split(a, b));
   const auto divisor = b.asConstant();
   const Interval dividends = interval(context, a);
@@ -175,6 +176,17 @@ Form Values::ofDivision(Context& context, ValueId value) {
     const auto room = plus(difference(b, rest), -1);
     if (room && isAtLeastZero(context, rest) && isAtLeastZero(context, *room))
       return {op == Op::Rem ? rest : quotient, true};
+  }
+  // b · high + low by b is high and low / b: 256 · block + thread by 32 is 8 · block + thread / 32.
+  const auto [high, low] = isTerm ? split(a, b, true) : std::pair(Polynomial(), a);
+  const ValueId dividend = high.isZero() ? value : nodeOf(low, nodes_.type(value));
+  const auto positive = plus(b, -1);
+  if (!high.isZero() && positive && isAtLeastZero(context, *positive) && isAtLeastZero(context, low) &&
+      std::all_of(high.terms().begin(), high.terms().end(), [](const auto& term) { return term.second > 0; }) &&
+      integer(context, dividend) == low) {
+    const ValueId part = nodes_.op(op, nodes_.type(value), dividend, nodes_.operand(value, 1));
+    if (const auto sum = Polynomial::sum(op == Op::Rem ? Polynomial() : high, integer(context, part)))
+      return {*sum, true};
   }
   return divisor && *divisor > 0 ? ofReducedDivision(context, value, a, *divisor)
                                  : ofPlainDivision(context, value, a, b);

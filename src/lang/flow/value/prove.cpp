@@ -71,6 +71,10 @@ void Values::addBounds(Context& context, const Monomial& monomial, Proof& proof)
         std::set_difference(monomial.begin(), monomial.end(), part.begin(), part.end(), std::back_inserter(factor));
         if (interval(context, factor).low < 0)
           continue;
+        // Times others, a number beyond any block says no more than the product's interval, and makes the system's numbers too large.
+        const bool isPlain = bound.terms().size() <= 2 && part.size() == 1 && coefficient * coefficient == 1;
+        if (!factor.empty() && isPlain && bound.constantPart() > kMostThreadsOfBlock)
+          continue;
         const auto row = factor.empty() ? bound : Polynomial::product(bound, Polynomial::of(factor, 1));
         if (!row || !proof.hasRoom() || interval(context, *row).low >= 0 ||
             std::find(proof.rows.begin(), proof.rows.end(), *row) != proof.rows.end())

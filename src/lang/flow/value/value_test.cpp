@@ -143,6 +143,22 @@ TEST_F(ValuesTest, DivisionByWhatMayBeZeroBoundsNothing) {
             Truth::No);
 }
 
+TEST_F(ValuesTest, QuotientsOfSumsAreThoseOfTheirMultiplesAndOfTheRest) {
+  const ValueId block = nodes.convert(kUsize, argument(kU8)), thread = nodes.convert(kUsize, argument(kU8));
+  const ValueId n = nodes.convert(kUsize, argument(kU8));
+  const auto sum = [&](ValueId unit) { return op(Op::Add, op(Op::Mul, block, unit), thread); };
+  const auto parts = [&](ValueId by, ValueId high) { return op(Op::Add, high, op(Op::Div, thread, by)); };
+  const ValueId warp = number(32);
+  EXPECT_EQ(equal(op(Op::Div, sum(number(256)), warp), parts(warp, op(Op::Mul, block, number(8)))), Truth::Yes);
+  EXPECT_EQ(equal(op(Op::Rem, sum(number(256)), warp), op(Op::Rem, thread, warp)), Truth::Yes);
+  EXPECT_EQ(equal(op(Op::Div, sum(number(48)), warp), parts(warp, block)), Truth::Unknown) << "48 is no multiple of 32";
+  EXPECT_EQ(equal(op(Op::Div, sum(n), n), parts(n, block)), Truth::Unknown) << "n may be 0";
+  const ValueId below = op(Op::Sub, op(Op::Mul, block, number(64)), thread);
+  EXPECT_NE(equal(op(Op::Div, below, warp), op(Op::Sub, op(Op::Mul, block, number(2)), op(Op::Div, thread, warp))),
+            Truth::Yes)
+      << "rounded the other way";
+}
+
 TEST_F(ValuesTest, QuotientsByWhatMayBeZeroDoNotReachTheirDividend) {
   const ValueId a = nodes.convert(kUsize, argument(kU8)), n = nodes.convert(kUsize, argument(kU8));
   const ValueId above = op(Op::Add, op(Op::Mul, n, op(Op::Div, a, n)), n);
