@@ -3,6 +3,8 @@
 #include "base/text.h"
 #include "lang/flow/race/races.h"
 #include "lang/sema/children.h"
+#include "lang/sema/expr_parts.h"
+#include "lang/sema/kernel/roots.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -42,10 +44,31 @@ std::string storageName(const Graph& graph, StepId first, StepId second) {
         continue;
       const std::span<const LocalId> others = graph[b.place].roots();
       for (LocalId root : graph[a.place].roots())
-        if (isSharedStorage(graph[root].storage) && std::find(others.begin(), others.end(), root) != others.end())
+        if (std::find(others.begin(), others.end(), root) == others.end())
+          continue;
+        else if (isSharedStorage(graph[root].storage))
           return graph[root].variable ? "`" + graph[root].variable->name + "`" : "the result";
+        else if (isSharedStorage(graph[a.place].storage))  // of a struct
+          return graph.describe(a.place);
     }
   return "memory";
+}
+
+/// A subscript that no proof tells apart, where it is computed.
+const Expr* undecidedSubscript(const Graph& graph, StepId step) {
+  const Roots roots(*graph.function);
+  const Expr* named = nullptr;
+  for (const Access& access : graph.accessesOf(graph[step])) {
+    if (access.mode == AccessMode::Read || !access.origin || access.origin->kind != ExprKind::Element)
+      continue;
+    for (const Expr* index : asElement(*access.origin).indices) {
+      const Expr* value = definingValue(index, roots);
+      if (value->kind == ExprKind::Binary || value->kind == ExprKind::If)
+        return value;
+      named = !named && value->kind != ExprKind::Int ? value : named;
+    }
+  }
+  return named;
 }
 
 bool writes(const Graph& graph, StepId step) {
@@ -123,6 +146,8 @@ void reportUnknown(const Graph& graph, const Finding& finding, bool isError, dia
   labelFurther(graph, finding, builder);
   if (cause && !(cause->range == a) && !(cause->range == b))
     builder.label(cause->range, "depends on this value");
+  if (const Expr* subscript = cause ? nullptr : undecidedSubscript(graph, writer))
+    builder.label(subscript->range, "no proof tells this apart for two threads");
   if (finding.verdict->meeting)
     builder.note(describe(*finding.verdict->meeting) + "; an `assert` in the kernel excludes such arguments");
   if (cause && cause->kind == ExprKind::Builtin && cause->builtin == Builtin::AtomicAdd)
