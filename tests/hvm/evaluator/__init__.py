@@ -1,5 +1,6 @@
 """The language of `vortex hvm` once more, small and slow: a definition of what the engines must print and count. Shares nothing with src/hvm."""
 import dataclasses
+import functools
 import pathlib
 import sys
 
@@ -23,11 +24,31 @@ class Result:
     defined: bool = True  # False if a collapsed term holds a stuck projection, whose printed form is left open
 
 
+@functools.lru_cache(maxsize=4)
+def library(text):
+    """The definitions, and the first automatic label after them."""
+    parser = Parser(text, "library")
+    return parser.definitions(), parser.scopes.next
+
+
+def parsed(path):
+    """The definitions of the file. Random programs differ in @main only: what stands before it is parsed once."""
+    parser = Parser(pathlib.Path(path).read_text(encoding="utf-8"), str(path))
+    before, found, _ = parser.text.rpartition("\n@main ")
+    if found and "#include" not in before:
+        try:
+            book, parser.scopes.next = library(before)
+            parser.book.update(book)
+            parser.at = len(before)
+        except ParseError:
+            pass  # its place is that in the whole text
+    return parser.definitions()
+
+
 def run(path, collapsed=False, limit=None, fuel=None):
     """Runs the file. More than `fuel` interactions raise OutOfFuel; parse errors and runtime errors are in the result."""
     try:
-        parser = Parser(pathlib.Path(path).read_text(encoding="utf-8"), str(path))
-        book = parser.definitions()
+        book = parsed(path)
     except (ParseError, UnicodeDecodeError) as error:
         return Result([], 0, False, str(error) if isinstance(error, ParseError) else "PARSE_ERROR", {})
     if "main" not in book:
