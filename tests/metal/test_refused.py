@@ -120,6 +120,7 @@ REFUSED = [
     ("duplicate_kernels", "E0901", "redefinition", KERNEL % "out[i] = 1;" + "kernel void @k(device float* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {}\n"),
     ("matrices_of_other_sizes_are_not_multiplied", "E0901", "", KERNEL % "float2x2 a; float3x3 b; out[i] = (a @* b)[0][0];"),
     ("constants_that_are_computed_from_memory", "E0901", "", "int f();\nconstexpr constant int @k = f();\n"),
+    ("samplers_with_arguments", "E0901", "samplers are not supported", KERNEL % "constexpr @sampler s(coord::normalized, address::repeat, mag_filter::linear); out[i] = 1;"),
     ("samplers_in_the_program", "E0901", "samplers are not supported", "constexpr @sampler s;\n"),
     ("function_constants_outside_constant_memory", "E0902", "is declared `constant`", "int @n [[function_constant(0)]];\n" + KERNEL % "out[i] = n;"),
     ("function_constants_with_a_value", "E0902", "no initial value", "constant int @n [[function_constant(0)]] = 3;\n" + KERNEL % "out[i] = n;"),

@@ -63,7 +63,18 @@ enum class access { sample, read, write, read_write };
 __TEXTURE(texture1d) __TEXTURE(texture1d_array) __TEXTURE(texture2d) __TEXTURE(texture2d_array) __TEXTURE(texture3d)
 __TEXTURE(texturecube) __TEXTURE(texturecube_array) __TEXTURE(texture2d_ms) __TEXTURE(texture_buffer)
 __TEXTURE(depth2d) __TEXTURE(depth2d_array) __TEXTURE(depthcube)
-struct __REFUSED("samplers") sampler {};
+// What samplers are made of, so that the sampler is what is refused.
+enum class coord { normalized, pixel };
+enum class address { clamp_to_zero, clamp_to_edge, clamp_to_border, repeat, mirrored_repeat };
+enum class filter { nearest, linear, bicubic };
+enum class mip_filter { none, nearest, linear };
+enum class compare_func { never, less, less_equal, greater, greater_equal, equal, not_equal, always };
+typedef address s_address, t_address, r_address;
+typedef filter min_filter, mag_filter;
+struct __REFUSED("samplers") sampler {
+  sampler() = default;
+  template <class... A> constexpr sampler(A...) {}
+};
 template <class T> struct __REFUSED("function tables") visible_function_table {};
 template <class... T> struct __REFUSED("function tables") intersection_function_table {};
 namespace raytracing {
