@@ -54,7 +54,7 @@ def test_what_vortex_refuses(on, device):
 
 
 def test_what_vortex_refuses_on_a_gpu():
-    run("import pathlib; sys.path.append(%r); from test_refused_arrays import refusals; refusals('cuda:0')" % str(__file__).rpartition("/")[0])
+    run("import pathlib; sys.path.insert(0, %r); from test_refused_arrays import refusals; refusals('cuda:0')" % str(__file__).rpartition("/")[0])
 
 
 @pytest.mark.parametrize("views", [lambda m: (m[0:40:2], m[1:41:2]), lambda m: (m[:20], m[20:40]), lambda m: (m[39:19:-1], m[:20])])

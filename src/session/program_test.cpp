@@ -145,7 +145,8 @@ TEST(ProgramTest, WhatThereIsNotIsNamed) {
   EXPECT_EQ(program.build("scal").error().message, "there is no kernel 'scal'; there are scale");
   EXPECT_NE(program.text("scale", "nothing").error().message.find("there is no stage 'nothing'; there are irgen"),
             std::string::npos);
-  EXPECT_EQ(program.text("scale", "vxt").error().message, "the code of kernel 'scale' for cpu has no stage 'vxt'");
+  EXPECT_EQ(program.text("scale", "vxt").error().message,
+            "code for this target has no stage `vxt`; choose another with `--target`");
   EXPECT_NE(program.text("scale", "assembly").value().find("scale"), std::string::npos);
   EXPECT_FALSE(program.build("scale", {.target = "sm_20"}).ok());
 }

@@ -180,8 +180,10 @@ private:
       depth += at(i) == "<" ? 1 : at(i) == ">" ? -1 : at(i) == ">>" ? -2 : 0;
       if (depth <= 0)
         return i + 1;
-      if (at(i) == ";" || at(i) == "{")
-        break;
+      if (at(i) == ";" || at(i) == "{" || at(i) == ")")
+        break;  // it was a comparison
+      if (at(i) == "(")
+        i = afterBracket(i) - 1;
     }
     return i;
   }
@@ -293,7 +295,8 @@ private:
     while (isName(i) && !contains(kNot, at(i))) {
       ++i;
       if (at(i) == "<")
-        if (const size_t end = afterAngles(i); at(end) == "(" || at(end) == "{" || at(end) == "::")
+        if (const size_t end = afterAngles(i);
+            at(end - 1).starts_with(">") && (at(end) == "(" || at(end) == "{" || at(end) == "::"))
           i = end;
       for (; at(i) == "[" || at(i) == "(" || at(i) == "{"; i = afterBracket(i))
         isCall |= at(i) != "[";
