@@ -403,8 +403,10 @@ Value Emitter::windowOn(const Expr& slice, Value source, SliceWindow parts) {
 
 /// What lies before the tensor is cut off; how much of the window that is, null: nothing.
 Value Emitter::cutStart(Location loc, Value& offset, Value& size) {
-  if (ir::isNotNegative(offset))
-    return {};
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(offset);
+  const bool isNumberOfTheLaunch = argument && llvm::isa<ir::KernelOp>(argument.getOwner()->getParentOp());
+  if (isNumberOfTheLaunch || ir::isNotNegative(offset))
+    return {};  // a `usize` that a launch gives is a number, however large
   Value begin = b_.create<arith::MaxSIOp>(loc, offset, math_.index(loc, 0));
   Value missing = b_.create<arith::SubIOp>(loc, begin, offset);
   Value cut = b_.create<arith::MinUIOp>(loc, missing, size);
