@@ -259,3 +259,32 @@ def test_views_begin_before_their_tensor(vortex, tmp_path, backend):
             }
             for name, array in expected.items():
                 numpy.testing.assert_allclose(numpy.load(tmp_path / f"{a}_{b}_{name}.npy"), array, rtol=1e-6, err_msg=f"{name} of {a}, {b}")
+
+
+def test_a_start_that_the_launch_gives_as_a_usize_is_never_negative(vortex, tmp_path, device):
+    path = tmp_path / "starts.vx"
+    path.write_text("""@launch(grid = [1], block = 8)
+kernel of_a_size(x: &Tensor<i32, [N]>, o: &mut Tensor<i32, [8]>, from: usize) {
+    let v = x[from..+4]
+    o[thread.local_id] = v[thread.local_id]
+}
+
+@launch(grid = [1], block = 8)
+kernel of_a_number(x: &Tensor<i32, [N]>, o: &mut Tensor<i32, [8]>, from: i64) {
+    let v = x[from..+4]
+    o[thread.local_id] = v[thread.local_id]
+}
+
+fn main() {
+    let x = Tensor.from_host(Vec.range(1, 11))
+    var o: Tensor<i32, [8]> = full(-1)
+    of_a_size(&x, &mut o, 8)
+    assert_eq(o.to_host(), vec![9, 10, 0, 0, 0, 0, 0, 0])
+    of_a_size(&x, &mut o, 18446744073709551614)
+    assert_eq(o.to_host(), vec![0; 8])
+    of_a_number(&x, &mut o, -2)
+    assert_eq(o.to_host(), vec![0, 0, 1, 2, 0, 0, 0, 0])
+}
+""")
+    for where in ("interpreter", device):
+        vortex("run", "--device", where, path)
