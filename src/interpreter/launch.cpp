@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/tensor_bytes.h"
+#include "base/text.h"
 #include "ir/launch.h"
 #include "ir/location.h"
 #include "ir/size_attr.h"
@@ -334,17 +335,10 @@ private:
     int64_t blocks = 1;
     for (int64_t extent : machine_.grid)
       if (extent < 0 || __builtin_mul_overflow(blocks, extent, &blocks) || blocks > INT32_MAX)
-        return report(
-            Finding::Kind::Shape,
-            "it has an impossible grid of " +
-                llvm::join(llvm::map_range(machine_.grid, [](int64_t each) { return std::to_string(each); }), " x "));
+        return report(Finding::Kind::Shape, "it has an impossible grid of " + base::join(machine_.grid, " x "));
     for (int64_t extent : machine_.blockDim)
       if (extent <= 0 || extent > INT32_MAX)
-        return report(
-            Finding::Kind::Shape,
-            "it has an impossible block of " +
-                llvm::join(llvm::map_range(machine_.blockDim, [](int64_t each) { return std::to_string(each); }),
-                           " x "));
+        return report(Finding::Kind::Shape, "it has an impossible block of " + base::join(machine_.blockDim, " x "));
     machine_.checkRaces = options_.check && !kernel.getWholeTensor();
     std::fill_n(machine_.domain, 3, INT64_MAX);
     if (auto domain = kernel->getAttrOfType<mlir::ArrayAttr>("vx.domain"))

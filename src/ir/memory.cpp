@@ -89,7 +89,7 @@ LogicalResult SubviewOp::verify() {
   if (source.getLayout() != result.getLayout())
     return emitOpError() << "changes the layout; a subview keeps its source's";
   return verifyPart(*this, "view", source.getShape(), result.getShape(), getOffsets().size(), getSizes().size(),
-                    getDropped(), {});
+                    getDropped());
 }
 
 //===-- accesses ----------------------------------------------------------------------------------------------===//
@@ -209,7 +209,7 @@ LogicalResult StageCopyOp::verify() {
                          << destination.getElementType();
   // Elements outside read as zero, so the window may be larger than the source.
   llvm::SmallVector<int64_t> anyExtent(source.getRank(), mlir::ShapedType::kDynamic);
-  return verifyPart(*this, "view", anyExtent, destination.getShape(), getOffsets().size(), 0, getDropped(), {});
+  return verifyPart(*this, "view", anyExtent, destination.getShape(), getOffsets().size(), 0, getDropped());
 }
 
 //===-- effects -----------------------------------------------------------------------------------------------===//
