@@ -162,6 +162,7 @@ public:
 
 private:
   friend struct Reducer;
+  friend struct Steps;
   Machine(World& world, Heap& heap, const Code& code, uint32_t id, uint64_t fuel)
       : world_(world), heap_(heap), code_(code), id_(id), fuel_(fuel), env_(code.slotCount + 2) {}
   bool forkAt(Term* header, Loc& cell);
@@ -186,6 +187,7 @@ private:
   std::vector<Term> env_;
   std::vector<uint32_t> calls_;  // of %nf that have not returned
   uint64_t interactions_ = 0;
+  Term reduced_ = 0;  // what the innermost reduce() has come to
   bool takesStuckAsFinal_ = false, isAlone_ = true;
   std::string error_;
   alignas(64) std::atomic<bool> isAsked_{false};  // others write it

@@ -15,20 +15,16 @@ struct Reducer {
   const Term* items;
   Term* env;
   Term* sp;
-  Loc next, end;
-  uint64_t interactions;
-  bool isShared;
+  Loc &next, &end;
+  uint64_t& interactions;
+  const bool& isShared;
 
-  VORTEX_HVM_INLINE explicit Reducer(Machine& m)
-      : machine(m), heap(m.heap_.words()), ops(m.code_.ops.data()), items(m.code_.items.data()), env(m.env_.data()),
-        sp(m.sp_), next(m.region_.next), end(m.region_.end), interactions(m.interactions_), isShared(m.isShared_) {}
-  VORTEX_HVM_INLINE void save() {
-    machine.sp_ = sp, machine.region_.next = next, machine.region_.end = end, machine.interactions_ = interactions;
-  }
-  VORTEX_HVM_INLINE void load() {
-    sp = machine.sp_, next = machine.region_.next, end = machine.region_.end, interactions = machine.interactions_;
-    isShared = machine.isShared_;
-  }
+  VORTEX_HVM_INLINE explicit Reducer(Machine& m) : Reducer(m, m.heap_.words(), m.sp_) {}
+  VORTEX_HVM_INLINE Reducer(Machine& m, Term* words, Term* top)
+      : machine(m), heap(words), ops(m.code_.ops.data()), items(m.code_.items.data()), env(m.env_.data()), sp(top),
+        next(m.region_.next), end(m.region_.end), interactions(m.interactions_), isShared(m.isShared_) {}
+  VORTEX_HVM_INLINE void save() { machine.sp_ = sp; }
+  VORTEX_HVM_INLINE void load() { sp = machine.sp_; }
   VORTEX_HVM_INLINE bool needsAttention() const {
     return machine.heap_.wantsEverybody() || machine.isAsked() || interactions > machine.fuel_ || needsCollection();
   }
@@ -55,13 +51,7 @@ struct Reducer {
     next += count;
     return first;
   }
-  VORTEX_HVM_INLINE void refill(uint64_t count) {
-    Region region = machine.region_;
-    region.next = next, region.end = end;
-    refillRegion(machine, region, count);
-    machine.region_ = region;
-    next = region.next, end = region.end;
-  }
+  VORTEX_HVM_INLINE void refill(uint64_t count) { refillRegion(machine, machine.region_, count); }
   [[gnu::noinline]] static void refillRegion(Machine& machine, Region& region, uint64_t count) {
     machine.heap_.refill(region, count);
     if (machine.heap_.wantsEverybody())
@@ -107,6 +97,20 @@ struct Reducer {
     if (!isShared)
       return heap[cell] = desired, true;
     return __atomic_compare_exchange_n(&heap[cell], &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  }
+
+  /// What the cell holds once the variables and projections in it that are substituted are followed.
+  VORTEX_HVM_INLINE Term follow(Loc cell, Term term) {
+    for (;;) {
+      const Loc inner = locOf(term);
+      const Term found = heap[inner];
+      if (!isSub(found))
+        return term;
+      release(inner, 1);
+      heap[cell] = term = found & ~kSub;
+      if (!isReference(tagOf(term)))
+        return term;
+    }
   }
 
   /// Copies the operation's template to fresh cells and returns the first.
@@ -343,7 +347,7 @@ struct Reducer {
     save();
     return machine.world_.doubt();
   }
-  [[gnu::noinline]] bool meetsCircle() { return machine.world_.meetsCircle(); }
+  VORTEX_HVM_INLINE bool meetsCircle() { return machine.world_.meetsCircle(); }
   /// The operator's right operand was given to the others.
   VORTEX_HVM_INLINE Term takeForked(Term header) {
     sp -= extOf(header) >> 5;
@@ -364,8 +368,6 @@ struct Reducer {
     load();
     return wait;
   }
-
-  VORTEX_HVM_INLINE Machine::Outcome run(Term& result);
 };
 
 }  // namespace vortex::hvm

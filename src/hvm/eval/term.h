@@ -44,7 +44,7 @@ enum Tag : uint32_t {
   Stk,   // in a dup cell: value points at the final stuck value
   Busy,  // in a dup cell: somebody reduces the value
   Slot,  // only in templates: the variable in that slot
-  // What duplicated lambdas consist of, without words of its own; machine.cpp makes plain terms of these wherever it has no rule for them.
+  // What duplicated lambdas consist of, without words of its own; steps.cpp makes plain terms of these wherever it has no rule for them.
   Lm0,  // ext: label; value: cell. A lambda without variable around the projection Dp0 of that cell
   Lm1,  // the same around Dp1
   Svr,  // ext: label. The superposition of the variables at value and the word after it
@@ -99,6 +99,16 @@ constexpr bool isWaiting(Tag tag) {
   return tag == App || tag == Var || tag == Dp0 || tag == Dp1 || (tag >= Op2 && tag <= Or) || tag == Pri;
 }
 
+constexpr bool isReference(Tag tag) { return tag == Var || tag == Dp0 || tag == Dp1; }
+/// Values of one word, which a duplication copies as they are.
+constexpr bool isCopied(Tag tag) { return tag == Num || tag == Era || tag == Any || tag == C00; }
+/// Values that are no functions of code, and that nothing but a frame changes.
+constexpr bool isPlainValue(Tag tag) {
+  constexpr auto upTo = [](uint32_t tag) { return (uint64_t(2) << tag) - 1; };
+  constexpr uint64_t kPlain = (upTo(Use) & ~upTo(Era - 1)) | uint64_t(1) << Lam | uint64_t(1) << Sup |
+                              uint64_t(1) << Any | uint64_t(1) << Inc | uint64_t(1) << Lm0 | uint64_t(1) << Lm1;
+  return (kPlain >> tag & 1) != 0;
+}
 constexpr bool isPartOfDuplicate(Tag tag) { return tag >= Lm0 && tag <= Svr; }
 /// The body of a lambda Lm0 or Lm1.
 constexpr Term projectionIn(Term lambda) {
