@@ -183,8 +183,9 @@ Flat Emitter::evalArrayWindow(const Expr& expr) {
   Location at = loc(expr);
   lang::Type array = stripRef(expr.args[0]->type);
   Flat all = load(at, place(*expr.args[0])), windows;
-  Value index = evalIndex(*expr.args[1]);
-  if (expr.args[1]->kind != ExprKind::Int)
+  const bool isConstant = expr.args[1]->kind == ExprKind::Int;
+  Value index = isConstant ? evalIndex(*expr.args[1]) : insideArray(*expr.args[1], array->count);
+  if (!isConstant)
     index = b_.create<arith::MinUIOp>(at, index, math_.index(at, static_cast<int64_t>(array->count) - 1));
   for (Value source : all.leaves) {
     ir::ViewType type = types_.view(array->elem, llvm::cast<ir::ViewType>(source.getType()).getElementType());

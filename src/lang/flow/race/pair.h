@@ -119,7 +119,8 @@ private:
   void makeAxes();
   void addConditions(Env& env, StepId step);
   void addCoordinates(const Side& first, const Side& second);
-  bool addStorage(const Place& a, const Place& b, size_t& at, Type& type);
+  bool isInside(const Side& side, const Projection& slot, Type array);
+  bool addStorage(const Side& first, const Side& second, size_t& at, Type& type);
   void addDims(const Place& place, Env& env, Type tensor, std::vector<ValueId>& out);
   void addUnmasked();
   void joinDigits();

@@ -6,8 +6,18 @@
 
 namespace vortex::lang::flow {
 
+/// Where an index outside of an array of shared tensors names its last one, two of them tell nothing apart that may be there.
+bool Pair::isInside(const Side& side, const Projection& slot, Type array) {
+  if (view_.graph[side.access.place].storage != Storage::Shared)
+    return true;
+  const ValueId count = view_.nodes.constant(kUsize, static_cast<__int128>(array->count));
+  return array->kind == TypeKind::Array &&
+         view_.values.less(slot.index, count, pointOf(side.access.step)) == Truth::Yes;
+}
+
 /// Fields and slots on the way to the tensor. False: they lead to different ones, or cannot be followed.
-bool Pair::addStorage(const Place& a, const Place& b, size_t& at, Type& type) {
+bool Pair::addStorage(const Side& first, const Side& second, size_t& at, Type& type) {
+  const Place &a = view_.graph[first.access.place], &b = view_.graph[second.access.place];
   for (; at < a.path.size() && at < b.path.size() && !type->isTensor(); ++at) {
     const Projection &x = a.path[at], &y = b.path[at];
     if (x.kind != y.kind)
@@ -19,7 +29,8 @@ bool Pair::addStorage(const Place& a, const Place& b, size_t& at, Type& type) {
       }
       type = stripRef(type->elems[x.field]);
     } else if (x.kind == ProjectionKind::Slot) {
-      coordinates_.push_back({clone(first_, x.index), clone(second_, y.index)});
+      if (isInside(first, x, type) && isInside(second, y, type))
+        coordinates_.push_back({clone(first_, x.index), clone(second_, y.index)});
       type = stripRef(type->elem);
     } else {
       return false;
@@ -167,7 +178,7 @@ void Pair::addCoordinates(const Side& first, const Side& second) {
       return;
   size_t at = 0;
   Type type = stripRef(view_.graph[a.root].type);
-  if (!addStorage(a, b, at, type) || areApart_)
+  if (!addStorage(first, second, at, type) || areApart_)
     return;
   std::vector<ValueId> x, y;
   addDims(a, first_, type, x);
