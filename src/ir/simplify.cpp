@@ -76,20 +76,41 @@ mlir::RewritePatternSet canonicalPatterns(mlir::MLIRContext* context) {
   return patterns;
 }
 
+/// What is not done after these leaves correct code.
+constexpr unsigned kMostRounds = 10;
+
+/// The operations that are `wanted`, folded and rewritten; false: nothing changed.
+static bool rewrite(mlir::ModuleOp module, const mlir::FrozenRewritePatternSet& patterns,
+                    llvm::function_ref<bool(mlir::Operation*)> wanted, mlir::GreedyRewriteStrictness strictness) {
+  llvm::SmallVector<mlir::Operation*> operations;
+  module.getBodyRegion().walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation* op) {
+    if (wanted(op))
+      operations.push_back(op);
+  });
+  mlir::GreedyRewriteConfig config;
+  config.strictMode = strictness;
+  config.scope = &module.getBodyRegion();
+  bool isChanged = false;
+  (void)mlir::applyOpPatternsAndFold(operations, patterns, config, &isChanged);
+  return isChanged;
+}
+
 void simplify(mlir::ModuleOp module, mlir::RewritePatternSet more) {
   mlir::RewritePatternSet canonical = canonicalPatterns(module.getContext());
   for (std::unique_ptr<mlir::RewritePattern>& pattern : canonical.getNativePatterns())
     more.add(std::move(pattern));
-  llvm::SmallVector<mlir::Operation*> operations;
-  module.getBodyRegion().walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation* op) {
-    if (!mayLoseExtents(op))
-      operations.push_back(op);
-  });
-  mlir::GreedyRewriteConfig config;
-  config.strictMode = mlir::GreedyRewriteStrictness::ExistingAndNewOps;
-  config.scope = &module.getBodyRegion();
-  // Not converging within the iteration limit leaves correct code.
-  (void)mlir::applyOpPatternsAndFold(operations, std::move(more), config);
+  const mlir::FrozenRewritePatternSet patterns(std::move(more));
+  // Patterns of operations with regions move what is in them. The driver takes what is moved for new operations, tiles with run-time extents among
+  // them: it is kept from those in rounds of their own.
+  for (unsigned round = 0; round < kMostRounds; ++round) {
+    (void)rewrite(
+        module, patterns, [](mlir::Operation* op) { return op->getNumRegions() == 0 && !mayLoseExtents(op); },
+        mlir::GreedyRewriteStrictness::ExistingAndNewOps);
+    if (!rewrite(
+            module, patterns, [](mlir::Operation* op) { return op->getNumRegions() != 0; },
+            mlir::GreedyRewriteStrictness::ExistingOps))
+      break;
+  }
   eraseDead(module);
 }
 
