@@ -55,6 +55,8 @@ static bool reportRace(Machine& machine, const Node& node, const View& view, int
     notes.push_back({"the compiler has proven that no other thread meets one of these accesses: "
                      "either tensors of the launch overlap, or this is an error of the compiler",
                      {}});
+  if (machine.unwritten && machine.unwritten->addresses.contains(view.buffer->address(element)))
+    machine.unwritten.reset();
   return machine.find(Finding::Kind::Race, node, "race on " + describeElement(*view.buffer, element) + ": " + accesses,
                       {notes.begin(), notes.end()});
 }
@@ -107,10 +109,15 @@ bool checkElement(Machine& machine, const Node& node, const View& view, int64_t 
     return true;
   Buffer& buffer = *view.buffer;
   bool reads = !isWrite || llvm::isa<ir::AtomicRmwOp, ir::AtomicCasOp>(node.op);
-  if (reads && !buffer.written.empty() && !buffer.written[size_t(element)])
-    return machine.find(Finding::Kind::Uninitialised, node,
-                        describeElement(buffer, element) + " is read before anything was written to it",
-                        {{"in " + machine.describe(machine.threadOf(lane), machine.linearBlock), {}}});
+  if (reads && !buffer.written.empty() && !buffer.written[size_t(element)]) {
+    const Finding::Note who{"in " + machine.describe(machine.threadOf(lane), machine.linearBlock), {}};
+    const std::string message = describeElement(buffer, element) + " is read before anything was written to it";
+    if (!machine.checkRaces || !machine.inThreads() || buffer.space == ir::Space::Local)
+      return machine.find(Finding::Kind::Uninitialised, node, message, {who});
+    if (!machine.unwritten)
+      machine.unwritten = {{Finding::Kind::Uninitialised, {}, message, locationOf(node.op->getLoc()), {who}}, {}};
+    machine.unwritten->addresses.insert(buffer.address(element));
+  }
   return checkRace(machine, node, view, element, lane, isWrite, atomicity);
 }
 

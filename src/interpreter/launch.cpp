@@ -411,7 +411,7 @@ private:
       machine_.races.startBlock(block, machine_.blockDim[0] * machine_.blockDim[1] * machine_.blockDim[2]);
     machine_.copies.startBlock();
     machine_.steps = 0;
-    bool completed = machine_.execute(phase.body);
+    bool completed = machine_.execute(phase.body) && machine_.tellUnwritten();
     machine_.blockBuffers.clear();
     return completed;
   }

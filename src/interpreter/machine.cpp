@@ -17,6 +17,7 @@ void Machine::exchange(PausedBlock& other) {
   races.exchange(other.races);
   std::swap(copies, other.copies);
   std::swap(blockBuffers, other.buffers);
+  std::swap(unwritten, other.unwritten);
   std::swap(steps, other.steps);
   std::swap(frame_, other.frame);
 }
@@ -101,7 +102,17 @@ void Machine::assign(llvm::ArrayRef<int> targets, llvm::ArrayRef<int> sources) {
 
 bool Machine::find(Finding::Kind kind, const Node& node, std::string message, std::vector<Finding::Note> notes,
                    std::string id) {
+  if (!tellUnwritten())  // what follows may come from it
+    return false;
   findings_.push_back({kind, std::move(id), std::move(message), locationOf(node.op->getLoc()), std::move(notes)});
+  return false;
+}
+
+bool Machine::tellUnwritten() {
+  if (!unwritten)
+    return true;
+  findings_.push_back(std::move(unwritten->first));
+  unwritten.reset();
   return false;
 }
 

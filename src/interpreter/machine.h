@@ -6,7 +6,10 @@
 #include "interpreter/races.h"
 #include "interpreter/together.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 #include <deque>
+#include <optional>
 #include <random>
 
 namespace vortex::interpreter {
@@ -20,6 +23,12 @@ struct Warp {
   uint32_t active = 0;   ///< lanes that execute the current operation
 };
 
+/// Threads have read what nobody had written. Where another thread writes it before a barrier that is a race, and told as one.
+struct UnwrittenReads {
+  Finding first;
+  llvm::SmallDenseSet<const void*, 8> addresses;
+};
+
 /// The state of a block whose turn it is not.
 struct PausedBlock {
   int64_t id[3] = {0, 0, 0};
@@ -29,6 +38,7 @@ struct PausedBlock {
   RaceDetector::InBlock races;
   CopiesInFlight copies;
   std::deque<Buffer> buffers;
+  std::optional<UnwrittenReads> unwritten;
   uint64_t steps = 0;
   std::vector<Value>* frame = nullptr;
 };
@@ -76,6 +86,8 @@ public:
   bool find(Finding::Kind kind, const Node& node, std::string message, std::vector<Finding::Note> notes = {},
             std::string id = {});
   bool fail(const Node& node, const std::string& message);
+  /// No race was found with reads of what nobody had written. True: there were none.
+  bool tellUnwritten();
   /// False, with a finding, where the cells of such a tile do not fit into memory.
   bool fits(const Node& node, llvm::ArrayRef<int64_t> shape);
   /// "thread (1, 0, 0) of block (0, 0, 0)".
@@ -98,6 +110,7 @@ public:
   bool checkRaces = false;  ///< off for whole-tensor kernels: one block, no threads
   RaceDetector races;
   CopiesInFlight copies;
+  std::optional<UnwrittenReads> unwritten;  ///< since the last barrier
   std::vector<IterationRaces*> claimed;  ///< loops around that the program says to be parallel, in whole-tensor kernels
   std::deque<Buffer> blockBuffers;
   std::mt19937_64 random;

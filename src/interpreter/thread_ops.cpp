@@ -87,6 +87,8 @@ bool runThreads(Machine& machine, const Node& node) {
 }
 
 bool runBarrier(Machine& machine, const Node& node) {
+  if (!machine.tellUnwritten())
+    return false;
   if (machine.checkRaces) {
     const auto ordered = node.op->getAttrOfType<mlir::StringAttr>(ir::kOrderedMemoryAttr);
     machine.races.barrier(!ordered || ordered.getValue() == "shared", !ordered || ordered.getValue() == "global");
