@@ -268,7 +268,9 @@ private:
 
   void checkStep(const Loop& loop, unsigned nesting) {
     const std::string what = concat(" of ", loop.name);
-    if (loop.first.size() != loop.next.size() || loop.firstLet != setLets_ ||
+    const uint32_t firstLet =
+        loop.first.empty() ? 0 : setLets_;  // of a loop that sets none: a condition that never holds
+    if (loop.first.size() != loop.next.size() || loop.firstLet != firstLet ||
         loop.first.size() > kernel_.lets.size() - setLets_)
       return fail(concat(loop.name, " sets ", loop.first.size(), " lets first and ", loop.next.size(),
                          " next, from let ", loop.firstLet, " of ", kernel_.lets.size(), " where ", setLets_,
