@@ -10,6 +10,7 @@ import pytest
 import cases
 import grids
 import jumps
+import nests
 import parts
 import products
 import ranks
@@ -22,7 +23,7 @@ from ownership import Program
 SECONDS = float(os.environ.get("VORTEX_SOUNDNESS_SECONDS", "0"))
 ONE = os.environ.get("VORTEX_SOUNDNESS_SEED")
 TOGETHER = 8  # programs in one run of the driver
-KINDS = {"threads": (threads.Kernel, 24), "structs": (structs.Kernel, 16), "whole tensors": (whole.Whole, 16), "ranks": (ranks.Ranks, 16), "tiles": (tiles.Kernel, 24),
+KINDS = {"threads": (threads.Kernel, 24), "structs": (structs.Kernel, 16), "whole tensors": (whole.Whole, 16), "ranks": (ranks.Ranks, 16), "nests": (nests.Nests, 16), "tiles": (tiles.Kernel, 24),
          "columns": (tiles.Columns, 16), "grids": (grids.Kernel, 24), "products": (products.Products, 24)}
 
 
