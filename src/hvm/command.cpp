@@ -307,8 +307,9 @@ int run(const Settings& settings, const Program& program) {
   slices::Report report, cpuReport;
   std::optional<slices::Session> session, cpuSession;
   if (settings.hasDevice)
-    options.offload = [&](Machine& machine, Term& term) {
+    options.offload = [&](Machine& machine, Term& term, bool forks) {
       slices::SliceOptions sliceOptions = slicesFor(settings, machine.interactions());
+      sliceOptions.forks = forks;
       sliceOptions.report = &report, sliceOptions.session = &session;
       if (isOpenedLate(settings) && sliceOptions.leastWidth > 0 && settings.slicesFile.empty())
         sliceOptions.cpuSession = &cpuSession, sliceOptions.cpuReport = &cpuReport;

@@ -6,6 +6,15 @@
 namespace vortex::hvm {
 
 Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print) {
+  Result<void> done = collapseRoot(definition, limit, print);
+  while (!done && beginAgain())  // its first lines are those that are printed already
+    done = collapseRoot(definition, limit, print);
+  return done;
+}
+
+Result<void> Evaluation::collapseRoot(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print) {
+  levels_.clear(), depth_ = 0;
+  queue_.fill({});
   first().takeStuckAsFinal(true);  // the order is part of the result
   queue_[0].push_back(makeTerm(Ref, definition));
   uint64_t waiting = 1;  // a bit for each key that has entries
@@ -37,8 +46,8 @@ Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const
       } else if (isOutOfFuel(interactions())) {
         return failure();
       } else if (tagOf(term) != Era) {
-        print(term);
-        ++printed;
+        if (++printed > printed_)
+          printed_ = printed, print(term);
       }
     }
   }

@@ -36,6 +36,7 @@ Result<void> Evaluation::begin() {
   heap_->setWantsEverybody(options_.collectsAtEverySafePoint);
   running_ = 1, parked_ = waiting_ = leaving_ = 0;
   stopped_ = hasForked_ = hasCircle_ = isShared_ = hasOpenVariables_ = false;
+  offloaded_ = 0, watchedLevels_ = kWatchedLevels;
   error_.clear();
   return {};
 }
@@ -95,13 +96,17 @@ bool Evaluation::isOutOfFuel(uint64_t count) {
 
 World::Normal Evaluation::normalize(Machine& machine, Term& value, bool mayOffload) {
   if (mayOffload && options_.offload) {
-    Result<uint64_t> count = options_.offload(machine, value);
+    // What %log prints is not printed again.
+    const bool forks = options_.forksOperands && !code_.dropsOperands && !code_.hasEffects;
+    Result<uint64_t> count = options_.offload(machine, value, forks);
     if (!count) {
       machine.fail("Error: " + count.error().message);
       return Normal::Failed;
     }
     machine.addInteractions(*count);
     offloaded_ += *count;
+    if (forks && *count > 0)
+      hasForked_ = true, machine.beginDoubting();
   }
   static constexpr unsigned kMaxNested = 1000;  // each takes some of the thread's own stack
   Worker& worker = *workers_[machine.id()];

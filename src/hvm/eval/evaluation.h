@@ -16,8 +16,8 @@ struct EvaluationOptions {
   unsigned threads = 1;
   uint64_t fuel = ~uint64_t(0);  // a run with more interactions fails
   uint64_t seed = 0;             // whom idle threads take work from first
-  /// %gnf: reduces the term on a device as far as that can, and returns the number of interactions.
-  std::function<Result<uint64_t>(Machine&, Term&)> offload = {};
+  /// %gnf: reduces the term on a device as far as that can, and returns the number of interactions. The device may reduce both operands at once or not.
+  std::function<Result<uint64_t>(Machine&, Term&, bool forks)> offload = {};
   bool forksOperands = true;              // with several threads: both operands of an operator at once
   bool collectsAtEverySafePoint = false;  // to test the collector
   uint64_t reserveWords = Heap::kReserveWords;
@@ -122,6 +122,7 @@ private:
     uint32_t index, count;  // no fields: a lambda, whose body was taken out
     int sup;                // the leftmost field that is a superposition, -1 if none
   };
+  Result<void> collapseRoot(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print);
   bool collapse(Term& term);
   void enterLevel(Level level);
   bool descend(Term& term);
@@ -155,9 +156,11 @@ private:
   std::mutex waitMutex_;                // for Worker::awaited: who sets it last sees the whole circle
 
   std::vector<Level> levels_;
-  size_t watchedLevels_ = 1 << 16;
+  static constexpr size_t kWatchedLevels = 1 << 16;
+  size_t watchedLevels_ = kWatchedLevels;
   uint32_t depth_ = 0;  // lambdas among them
   std::array<std::deque<Term>, 64> queue_;
+  uint64_t printed_ = 0;  // lines, of all runs
 };
 
 }  // namespace vortex::hvm

@@ -144,6 +144,8 @@ public:
   bool isAsked() const { return isAsked_.load(std::memory_order_relaxed); }
   void answer() { isAsked_.store(false, std::memory_order_relaxed); }
 
+  /// Operands that wait here may have been reduced ahead of need.
+  void beginDoubting() { doubts_ = true; }
   /// From the next safe point on, other machines work on the same heap at the same time.
   void beginSharing() { isShared_ = true, isAlone_ = false; }
 
@@ -188,7 +190,7 @@ private:
   std::vector<uint32_t> calls_;  // of %nf that have not returned
   uint64_t interactions_ = 0;
   Term reduced_ = 0;  // what the innermost reduce() has come to
-  bool takesStuckAsFinal_ = false, isAlone_ = true;
+  bool takesStuckAsFinal_ = false, isAlone_ = true, doubts_ = false;
   std::string error_;
   alignas(64) std::atomic<bool> isAsked_{false};  // others write it
 };

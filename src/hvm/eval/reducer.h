@@ -342,7 +342,7 @@ struct Reducer {
 
   /// A rule takes a stuck term for final, or drops an operand. Operands that are reduced ahead of need may make that wrong. True: stop.
   VORTEX_HVM_INLINE bool doubts() {
-    if (__builtin_expect(!isShared, 1))
+    if (__builtin_expect(!isShared && !machine.doubts_, 1))
       return false;
     save();
     return machine.world_.doubt();

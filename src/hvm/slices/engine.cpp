@@ -70,7 +70,7 @@ Result<void> Engine::writeStart(const Image& image, const std::vector<Loc>& cell
                                  options_.blocks * kTasks,
                                  options_.blocks * kLogged,
                                  tables_.margin * kStride,
-                                 tables_.forks,
+                                 tables_.forks && options_.forks,
                                  tables_.discards,
                                  tables_.native};
   std::vector<std::vector<uint64_t>> parts = {image.words()};
@@ -167,7 +167,7 @@ std::vector<Argument> Engine::netArguments() const {
           end_,
           report_,
           static_cast<uint32_t>(tables_.margin * kStride),
-          static_cast<uint32_t>(tables_.forks),
+          static_cast<uint32_t>(tables_.forks && options_.forks),
           static_cast<uint32_t>(tables_.discards),
           tables_.native};
 }

@@ -52,6 +52,7 @@ struct SliceOptions {
   uint64_t memoryBytes = 0;
   uint64_t fuel = ~uint64_t(0);
   uint64_t seed = 0;                    // the order in which blocks begin
+  bool forks = true;                    // both operands of an operator at once, where they are always needed
   std::string file;                     // write what the run starts from there, for slices.vx
   uint32_t leastWidth = 0;              // slices that end with fewer tasks end the run: the evaluator is faster
   Report* report = nullptr;             // is added to

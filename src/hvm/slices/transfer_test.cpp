@@ -23,8 +23,9 @@ Reduced reduce(const std::string& text, uint32_t leastWidth, uint64_t fuel = ~ui
   EvaluationOptions options{.memoryBytes = uint64_t(1) << 28, .fuel = fuel};
   std::optional<slices::Session> session, first;
   if (leastWidth > 0)
-    options.offload = [&](Machine& machine, Term& term) {
+    options.offload = [&](Machine& machine, Term& term, bool forks) {
       slices::SliceOptions run;
+      run.forks = forks;
       run.memoryBytes = options.memoryBytes;
       run.fuel = fuel - std::min(fuel, machine.interactions());
       run.leastWidth = leastWidth;
