@@ -138,6 +138,12 @@ rule("choices_of_packed_places_and_calls", "float",
      " float3 w[2] = {q, i & 1 ? s.here() : kept<2>(v)}; out[i] = w[1].x * 1000 + w[0].x * 100 + r.y * 10 + v.x;",
      lambda i: (lambda v: (X[i] if i & 1 else v) * 1000 + (2 * v if i & 2 else X[i]) * 100 + (1 if i & 4 else 8) * 10 + v)(X[i] if i & 1 else 2 * X[i]),
      "struct Held { packed_float3 p; packed_float3 here() { return p; } };\npacked_float3 doubled(packed_float3 p) { return p * 2; }\ntemplate <int N> packed_float3 kept(float3 v) { return v; }")
+rule("choices_of_packed_vectors_in_parentheses", "float",
+     "packed_float3 p = {x[i], 1, 2}; thread packed_float3* r = &p; float3 v = i & 1 ? (p) : float3(7, 8, 9), w = i & 2 ? float3(4, 5, 6) : ((p)), u = i & 4 ? (*r) : (v), t = {i & 8 ? (twofold(p)) : (v)};"
+     " float a = 1, b = 2; (i & 1 ? (a) : ((b))) += 4; out[i] = (i & 1 ? (float)(v.x) : (v.x)) * 1000 + (w).y * 100 + u.z * 10 + t.y + a + b;",
+     lambda i: (lambda v, w, u: v[0] * 1000 + w[1] * 100 + u[2] * 10 + (2 if i & 8 else v[1]) + 7)(
+         *(lambda p, v: (v, p if not i & 2 else (4, 5, 6), p if i & 4 else v))((X[i], 1, 2), (X[i], 1, 2) if i & 1 else (7, 8, 9))),
+     "packed_float3 twofold(packed_float3 p) { return p * 2; }")
 rule("choices_of_calls_keep_their_kind", "int",
      "int a = n[i], b = 7, calls = 0; (i & 1 ? lesser(a, b) : greater(a, b)) += 100; i & 2 ? count(calls) : (void)0; i & 4 ? count(calls) : count(calls);"
      " thread int* p = i & 4 ? place(a) : 0; const thread Pair& kept = i & 1 ? pair(1) : pair(2); out[i] = a + b + calls * 1000 + (p ? *p : 5) + kept.v;",

@@ -312,14 +312,22 @@ private:
     insert(words_[end - 1].end, isCall ? ", __msl_call()))" : ")");
   }
 
-  /// A place, what a name of one points at, or a call.
+  /// A place, what a name of one points at, or a call, in as many parentheses as there are.
   size_t choice(size_t i) {
+    size_t first = i + 1;
+    while (at(first) == "(")
+      ++first;
     bool isCall = false;
-    const size_t end = afterPlace(at(i + 1) == "*" && isName(i + 2) ? i + 2 : i + 1, isCall);
+    size_t end = afterPlace(at(first) == "*" && isName(first + 1) ? first + 1 : first, isCall);
+    if (end == first)
+      return i + 1;
+    for (size_t open = first - i - 1; open > 0; --open)
+      if (at(end++) != ")")
+        return i + 1;
     const bool isWhole = at(i) == "?" ? at(end) == ":"
                                       : at(end) == ";" || at(end) == ")" || at(end) == "," || at(end) == "}" ||
                                             at(end) == "]" || at(end) == ":";
-    if (end > i + 1 && isWhole)
+    if (isWhole)
       makeValue(i + 1, end, isCall);
     return i + 1;
   }
