@@ -2,7 +2,11 @@
 
 #include "base/text.h"
 
+#include <algorithm>
+
 namespace vortex::hvm {
+
+static constexpr uint64_t kLargeNumber = uint64_t{1} << 40;
 
 static bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static bool isDigit(char c) { return c >= '0' && c <= '9'; }
@@ -93,16 +97,16 @@ std::string Cursor::name(std::string_view what) {
   return std::string(text_.substr(begin, position_ - begin));
 }
 
-uint32_t Cursor::number() {
-  uint32_t value = 0;
+uint64_t Cursor::number() {
+  uint64_t value = 0;
   for (; !atEnd() && isDigit(text_[position_]); ++position_)
-    value = value * 10 + static_cast<uint32_t>(text_[position_] - '0');
+    value = std::min(value * 10 + static_cast<uint64_t>(text_[position_] - '0'), kLargeNumber);
   return value;
 }
 
 std::u32string Cursor::quoted(char quote) {
-  static constexpr std::string_view kLetters = "ntr0\\'\"";
-  static constexpr std::u32string_view kMeanings{U"\n\t\r\0\\'\"", 7};
+  static constexpr std::string_view kLetters = "ntr0\\'\"`";
+  static constexpr std::u32string_view kMeanings{U"\n\t\r\0\\'\"`", 8};
   std::u32string result;
   size_t begin = position_ - 1;
   while (!atEnd() && text_[position_] != quote) {
@@ -112,6 +116,9 @@ std::u32string Cursor::quoted(char quote) {
     if (letter != std::string_view::npos) {
       result += kMeanings[letter];
       ++position_;
+    } else if (isEscape) {
+      failAt(position_, "one of n t r 0 \\ ' \" ` after a backslash");
+      return result;
     } else {
       result += decodeUtf8(text_, position_);
     }

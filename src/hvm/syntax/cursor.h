@@ -32,7 +32,8 @@ public:
   bool seesDigit();
   /// A name, or an error and an empty text.
   std::string name(std::string_view what);
-  uint32_t number();
+  /// Beyond 32 bits: some number beyond 32 bits.
+  uint64_t number();
   /// What was taken from `position` on.
   std::string_view since(size_t position) const { return text_.substr(position, position_ - position); }
   /// The characters up to `quote`, as code points; the opening quote is consumed.

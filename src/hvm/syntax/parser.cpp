@@ -69,8 +69,12 @@ void Parser::include(const std::string& from) {
 void Parser::definition() {
   if (!cursor_->take("@"))
     return cursor_->fail("`@name = term` or `#include`");
+  cursor_->skipSpace();
+  size_t position = cursor_->position();
   std::string name = cursor_->name("the name of a definition");
   cursor_->expect("=");
+  if (!cursor_->failed() && !defined_.insert(name).second)
+    cursor_->failWith(position, "a name that this file defines once", base::concat("a second `@", name, "`"));
   NodeId root = term();
   if (!cursor_->failed())
     program_.definitions[program_.definition(name)].root = root;
@@ -235,16 +239,20 @@ NodeId Parser::variable() {
   return 0;
 }
 
+/// Arithmetic wraps, what is written does not.
+bool Parser::isWord(uint64_t number, size_t position) {
+  if (number > UINT32_MAX)
+    cursor_->failAt(position, base::concat("a number of at most ", UINT32_MAX));
+  return !cursor_->failed();
+}
+
 NodeId Parser::numeral() {
   size_t position = cursor_->position();
-  uint32_t value = cursor_->number();
+  uint64_t value = cursor_->number();
   if (!cursor_->takeHere("n"))
-    return add(NodeKind::Number, {}, value);
-  // Numbers wrap, naturals do not.
-  std::string_view digits = cursor_->since(position);
-  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
-  if (value > kMaxNatural || digits.size() > 9) {
-    cursor_->failWith(position, base::concat("a natural of at most ", kMaxNatural), digits);
+    return isWord(value, position) ? add(NodeKind::Number, {}, static_cast<uint32_t>(value)) : 0;
+  if (value > kMaxNatural) {
+    cursor_->failAt(position, base::concat("a natural of at most ", kMaxNatural));
     return 0;
   }
   NodeId natural = cursor_->takeHere("+") ? term() : add(NodeKind::Constructor, {}, kZer);

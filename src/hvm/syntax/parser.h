@@ -29,6 +29,7 @@ private:
   NodeId atomOfPunctuation();
   std::vector<NodeId> arguments(std::string_view close);
   NodeId variable();
+  bool isWord(uint64_t number, size_t position);
   NodeId numeral();
   NodeId constructor();
   uint32_t constructorId(const std::string& name, size_t position);
@@ -80,6 +81,7 @@ private:
 
   Program& program_;
   std::set<std::string>& filesRead_;
+  std::set<std::string> defined_;  ///< by this file: what it includes may be replaced
   Scope scope_;
   Cursor* cursor_ = nullptr;
   int depth_ = 0;

@@ -105,10 +105,18 @@ NodeId Parser::braces() {
   if (cursor_->take("}"))
     return add(NodeKind::Erasure);
   std::vector<Case> cases;
+  std::set<std::pair<NodeKind, uint32_t>> seen;
+  cursor_->skipSpace();
+  size_t begin = cursor_->position();
   for (Case found; pattern(found);) {
+    if (!seen.emplace(found.kind, found.value).second)
+      cursor_->failWith(begin, "a pattern that no case before has",
+                        base::concat("a second case of ", cursor_->since(begin).substr(0, 40)));
     found.hit = term();
     cursor_->take(";");
     cases.push_back(found);
+    cursor_->skipSpace();
+    begin = cursor_->position();
   }
   if (cases.empty()) {
     NodeId function = term();
@@ -137,6 +145,7 @@ bool Parser::pattern(Case& found) {
   size_t begin = cursor.position();
   found.kind = NodeKind::Match;
   std::string name;
+  uint64_t number = 0;
   if (cursor.takeHere("[]")) {
     found.value = kNil;
   } else if (cursor.takeHere("<>")) {
@@ -147,7 +156,8 @@ bool Parser::pattern(Case& found) {
     found.value = kSuc;
   } else if (cursor.seesDigit()) {
     found.kind = NodeKind::Switch;
-    found.value = cursor.number();
+    found.value = 0;
+    number = cursor.number();
   } else if (cursor.takeHere("'")) {
     found.kind = NodeKind::Switch;
     found.value = characterCode();
@@ -164,6 +174,8 @@ bool Parser::pattern(Case& found) {
   }
   if (!name.empty())
     found.value = constructorId(name, begin);
+  else if (number != 0 && isWord(number, begin))
+    found.value = static_cast<uint32_t>(number);
   return !cursor.failed();
 }
 

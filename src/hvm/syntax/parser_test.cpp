@@ -26,10 +26,28 @@ TEST(Parser, LabelsAreBase64NumbersOf16Bits) {
     EXPECT_EQ(encodeName(decodeName(code)), static_cast<int32_t>(code));
 }
 
-TEST(Parser, NumbersWrapAt32Bits) {
-  auto program = parseText("@main = 4294967303", "p");
+TEST(Parser, NumbersHave32Bits) {
+  auto program = parseText("@main = 0004294967295", "p");
   ASSERT_TRUE(program.ok());
-  EXPECT_EQ(mainOf(*program).value, 7u);
+  EXPECT_EQ(mainOf(*program).value, 4294967295u);
+  EXPECT_EQ(errorOf("@main = 4294967296"), "PARSE_ERROR (p.hvm4:1:9)");
+  EXPECT_EQ(errorOf("@main = 1 + 99999999999999999999999999"), "PARSE_ERROR (p.hvm4:1:13)");
+  EXPECT_EQ(errorOf("@main = λ{4294967296: 1; 2}"), "PARSE_ERROR (p.hvm4:1:11)");
+}
+
+TEST(Parser, WhatIsThereOnceIsNotWrittenTwice) {
+  EXPECT_EQ(errorOf("@a = 1\n@main = @a\n @a = 2"), "PARSE_ERROR (p.hvm4:3:3)");
+  EXPECT_EQ(errorOf("@main = λ{0: 1; 1: 2; 0: 3; 4}"), "PARSE_ERROR (p.hvm4:1:23)");
+  EXPECT_EQ(errorOf("@main = λ{'a': 1; 97: 2; 4}"), "PARSE_ERROR (p.hvm4:1:19)");
+  EXPECT_EQ(errorOf("@main = λ{#A: 1 #B: 2 #A: 3}"), "PARSE_ERROR (p.hvm4:1:23)");
+  EXPECT_EQ(errorOf("@main = λ{[]: 1; #NIL: 2}"), "PARSE_ERROR (p.hvm4:1:18)");
+  EXPECT_EQ(errorOf("@main = λ{0: λ{0: 1; 2}; #ZER: 3}"), "");
+}
+
+TEST(Parser, OtherLettersAfterABackslashAreErrors) {
+  EXPECT_EQ(errorOf("@main = \"a\\q\""), "PARSE_ERROR (p.hvm4:1:12)");
+  EXPECT_EQ(errorOf("@main = '\\x'"), "PARSE_ERROR (p.hvm4:1:11)");
+  EXPECT_EQ(errorOf("@main = \"\\n\\t\\r\\0\\\\\\'\\\"\\`\""), "");
 }
 
 TEST(Parser, ConsAndEqualityIgnoreTheLevelOfTheOperatorOnTheirLeft) {

@@ -39,6 +39,7 @@ def parsed(path):
         try:
             book, parser.scopes.next = library(before)
             parser.book.update(book)
+            parser.defined = set(book)
             parser.at = len(before)
         except ParseError:
             pass  # its place is that in the whole text

@@ -12,7 +12,7 @@ SUFFIXES = [("<>", "CON", None), ("===", "EQL", None), (".&.", "AND", None), (".
             (">=", "GE", 4), ("==", "EQ", 3), ("!=", "NE", 3), ("&&", "AND", 2), ("||", "OR", 1), ("^", "XOR", 8), ("*", "MUL", 7), ("/", "DIV", 7),
             ("%", "MOD", 7), ("+", "ADD", 6), ("-", "SUB", 6), ("<", "LT", 4), (">", "GT", 4), ("~", "NOT", 0)]
 RIGHT_OF = {"CON": 0, "EQL": 4, "AND": 2, "OR": 1}
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"'}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"', "`": "`"}
 NATIVES = {"log": 1, "gnf": 1, "nf": 1}
 
 
@@ -27,7 +27,7 @@ class Parser:
         self.text, self.at, self.file = text, 0, file
         self.shared = shared or {"book": {}, "scopes": Scopes(self), "read": {pathlib.Path(file).resolve()}}
         self.book, self.scopes = self.shared["book"], self.shared["scopes"]
-        self.scopes.parser, self.in_fork = self, False
+        self.scopes.parser, self.in_fork, self.defined = self, False, set()
 
     def fail(self, expected, at=None):
         before = self.text[: self.at if at is None else at]
@@ -94,8 +94,10 @@ class Parser:
             return ord(found)
         if not self.peek():
             self.fail("character")
+        if self.peek() not in ESCAPES:
+            self.fail("an escape")
         self.at += 1
-        return ord(ESCAPES.get(self.text[self.at - 1], self.text[self.at - 1]))
+        return ord(ESCAPES[self.text[self.at - 1]])
 
     def quoted(self, quote):
         codes = []
@@ -113,8 +115,12 @@ class Parser:
                 self.include("".join(map(chr, self.quoted('"'))))
                 continue
             self.need("@")
-            name = self.name()
+            self.skip()
+            start, name = self.at, self.name()
             self.need("=")
+            if name in self.defined:
+                self.fail("a name that this file defines once", start)
+            self.defined.add(name)
             self.book[name] = self.term()
         return self.book
 
@@ -208,7 +214,7 @@ class Parser:
     def number(self):
         start, value = self.at, self.digits()
         if self.peek() != "n":
-            return num(value)
+            return num(value) if value < 1 << 32 else self.fail("a number of at most 4294967295", start)
         if value > 1 << 20:
             self.fail("a natural of at most 1048576", start)
         self.at += 1
@@ -259,8 +265,11 @@ class Parser:
     def braces(self):
         if self.eat("}"):
             return ERASURE
-        cases = []
-        while case := self.pattern():
+        cases, seen = [], set()
+        while case := (self.skip(), start := self.at, self.pattern())[2]:
+            if case in seen:
+                self.fail("a pattern that no case before has", start)
+            seen.add(case)
             cases.append((*case, self.term()))
             self.eat(";")
         if not cases:
@@ -292,12 +301,12 @@ class Parser:
                 self.at += 1
                 found = "MAT", self.name()
             elif self.peek() and self.peek() in DECIMAL:
-                found = "SWI", self.digits() & 0xFFFFFFFF
+                found = "SWI", self.digits()
             elif self.eat("'"):
                 code = self.character()
                 found = ("SWI", code) if self.text.startswith("'", self.at) and self.eat("'") else None
         if found and self.eat(":"):
-            return found
+            return found if found[0] == "MAT" or found[1] < 1 << 32 else self.fail("a number of at most 4294967295", start)
         self.at = start
         return None
 
