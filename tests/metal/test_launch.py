@@ -56,6 +56,25 @@ GOOD = ["--grid", "4", "--block", "2", "--buffer", "0=f32:1,2,3,4", "--buffer", 
 WRONG = [
     ("no_buffer", ["--grid", "4", "--buffer", "0=f32[4]"], "[[buffer(1)]] is not given"),
     ("bad_number", [*GOOD, "--buffer", "2=f32:x"], "`x` is no f32"),
+    ("number_of_a_byte", [*GOOD, "--buffer", "2=u8:300"], "`300` does not fit u8"),
+    ("negative_byte", [*GOOD, "--buffer", "2=u8:-1"], "`-1` does not fit u8"),
+    ("number_of_an_i8", [*GOOD, "--buffer", "2=i8:-128,127,128"], "`128` does not fit i8"),
+    ("number_of_an_i32", [*GOOD, "--buffer", "2=i32:3000000000"], "`3000000000` does not fit i32"),
+    ("negative_i32", [*GOOD, "--buffer", "2=i32:-2147483649"], "`-2147483649` does not fit i32"),
+    ("number_of_a_u32", [*GOOD, "--buffer", "2=u32:4294967296"], "`4294967296` does not fit u32"),
+    ("number_of_an_i64", [*GOOD, "--buffer", "2=i64:9223372036854775808"], "`9223372036854775808` does not fit i64"),
+    ("number_of_a_u64", [*GOOD, "--buffer", "2=u64:18446744073709551616"], "`18446744073709551616` does not fit u64"),
+    ("negative_u64", [*GOOD, "--buffer", "2=u64: -1"], "` -1` is no u64"),
+    ("number_of_a_bool", [*GOOD, "--buffer", "2=bool:2"], "`2` does not fit bool"),
+    ("number_of_an_f32", [*GOOD, "--buffer", "2=f32:1e50"], "`1e50` does not fit f32"),
+    ("number_of_an_f16", [*GOOD, "--buffer", "2=f16:-70000"], "`-70000` does not fit f16"),
+    ("number_of_an_f64", [*GOOD, "--buffer", "2=f64:1e400"], "`1e400` does not fit f64"),
+    ("number_of_an_f8", [*GOOD, "--buffer", "2=f8e4m3:1000"], "`1000` does not fit f8e4m3"),
+    ("large_buffer", [*GOOD, "--buffer", "2=f32[100000000000]"], "`f32[100000000000]` is too large: a buffer has at most 4294967296 elements"),
+    ("larger_buffer", [*GOOD, "--buffer", "2=f32[99999999999999999999]"], "`f32[99999999999999999999]` is too large"),
+    ("large_grid", [*GOOD, "--grid", "5000000000"], "--grid `5000000000` is too large: an extent is at most 2147483647"),
+    ("larger_grid", [*GOOD, "--grid", "99999999999999999999"], "--grid `99999999999999999999` is too large"),
+    ("negative_grid", [*GOOD, "--grid", "-1"], "--grid `-1` is not X,Y,Z"),
     ("bad_type", [*GOOD, "--buffer", "2=float:1"], "neither TYPE:VALUES"),
     ("bad_index", [*GOOD, "--buffer", "two=f32:1"], "is not INDEX=VALUE"),
     ("grid_and_groups", [*GOOD, "--groups", "2"], "give one of them"),
@@ -154,3 +173,23 @@ def test_texts_and_times_of_the_compiler_are_printed(vortex, saxpy, tmp_path):
     assert "// ---- saxpy after irgen\n" in vortex("run", *launch, "--check", "--dump-after", "all").stderr
     built = vortex("build", saxpy, "--dump-after", "schedule", "-o", tmp_path / "out")
     assert built.stderr.startswith("// ---- saxpy after schedule\n")
+
+
+EXTREMES = {"u8": (0, 255), "i8": (-128, 127), "i16": (-32768, 32767), "i32": (-(1 << 31), (1 << 31) - 1), "u32": (0, (1 << 32) - 1),
+            "i64": (-(1 << 63), (1 << 63) - 1), "u64": (0, (1 << 64) - 1), "bool": (0, 1)}
+
+
+@pytest.mark.parametrize("kind", EXTREMES)
+def test_the_least_and_the_largest_number_of_a_type_fit(vortex, tmp_path, kind):
+    path = tmp_path / "k.metal"
+    path.write_text("kernel void k(device uchar* x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[0] = x[0]; }\n")
+    least, most = EXTREMES[kind]
+    done = vortex("run", path, "--grid", 1, "--buffer", f"0={kind}:{least},{most}", "--save", "0=x.npy", cwd=tmp_path)
+    assert done.stderr == "" and np.load(tmp_path / "x.npy").tolist() == [least, most]
+
+
+def test_the_largest_and_infinite_floats_fit(vortex, tmp_path):
+    path = tmp_path / "k.metal"
+    path.write_text("kernel void k(device float* x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[0] = x[0]; }\n")
+    vortex("run", path, "--grid", 1, "--buffer", "0=f32:3.4028235e38,-inf,nan,1e-60", "--save", "0=x.npy", cwd=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), np.array([3.4028235e38, -np.inf, np.nan, 0], np.float32))

@@ -8,7 +8,9 @@
 #include "session/request.h"
 #include "tools/vortex/device_backend.h"
 
+#include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 namespace vortex::tools {
@@ -37,6 +39,12 @@ Result<int64_t> number(const std::string& text) {
   return value;
 }
 
+/// A count that is too large for any of them is the largest.
+Result<int64_t> countOf(const std::string& text) {
+  const bool hasDigits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  return hasDigits && text.size() > 18 ? Result<int64_t>(INT64_MAX) : number(text);
+}
+
 /// "N=TEXT"
 Result<std::pair<uint32_t, std::string>> indexed(const std::string& text) {
   size_t equals = text.find('=');
@@ -52,27 +60,43 @@ Result<std::array<int64_t, 3>> extents(const std::string& text, const char* what
   if (parts.size() > 3)
     return Error{base::concat(what, " has at most three extents, not `", text, "`")};
   for (size_t i = 0; i < parts.size(); ++i) {
-    auto value = number(parts[i]);
-    if (!value || *value < 0 || *value > INT32_MAX)
+    auto value = countOf(parts[i]);
+    if (!value || *value < 0)
       return Error{base::concat(what, " `", text, "` is not X,Y,Z")};
+    if (*value > INT32_MAX)
+      return Error{base::concat(what, " `", text, "` is too large: an extent is at most ", INT32_MAX)};
     values[i] = *value;
   }
   return values;
 }
 
-/// False: no number of that type.
-bool append(std::vector<uint8_t>& bytes, ScalarType type, const std::string& text) {
+/// The bits of a number that the type holds: what is too large for it is refused, not cut.
+Result<uint64_t> bitsOf(ScalarType type, const std::string& text) {
+  const auto tooLarge = [&] { return Error{base::concat("`", text, "` does not fit ", artifact::name(type))}; };
+  const bool isNegative = text.starts_with('-');
+  const char *begin = text.c_str(), *digits = begin + isNegative;
   char* end = nullptr;
+  errno = 0;
   uint64_t bits = 0;
   if (artifact::isFloat(type)) {
-    bits = artifact::floatBits(type, std::strtod(text.c_str(), &end));
-  } else {
-    bits = text.starts_with('-') ? static_cast<uint64_t>(std::strtoll(text.c_str(), &end, 0))
-                                 : std::strtoull(text.c_str(), &end, 0);
+    const double value = std::strtod(begin, &end);
+    bits = artifact::floatBits(type, value);
+    const double kept = artifact::floatValue(type, bits);
+    if (end != begin && (std::isnan(kept) != std::isnan(value) || std::isinf(kept) != std::isinf(value) ||
+                         (errno == ERANGE && std::isinf(value))))
+      return tooLarge();
+  } else if (*digits >= '0' && *digits <= '9') {
+    const uint64_t size = std::strtoull(digits, &end, 0);
+    const uint32_t width = type == ScalarType::Bool ? 1 : 8 * artifact::byteSize(type);
+    const bool isSigned = ScalarType::I8 <= type && type <= ScalarType::I64;
+    const uint64_t most = UINT64_MAX >> (64 - width + isSigned);
+    if (errno == ERANGE || size > (isNegative ? (isSigned ? most + 1 : 0) : most))
+      return tooLarge();
+    bits = isNegative ? 0 - size : size;
   }
-  for (uint32_t i = 0; i < artifact::byteSize(type); ++i)
-    bytes.push_back(static_cast<uint8_t>(bits >> (8 * i)));
-  return !text.empty() && end == text.c_str() + text.size();
+  if (text.empty() || end != begin + text.size())
+    return Error{base::concat("`", text, "` is no ", artifact::name(type))};
+  return bits;
 }
 
 Result<MetalBuffer> readBuffer(const std::string& text) {
@@ -92,16 +116,22 @@ Result<MetalBuffer> readBuffer(const std::string& text) {
     return Error{"`" + text + "` is neither TYPE:VALUES, TYPE[COUNT] nor a .npy file"};
   buffer.type = *type;
   if (text[end] == '[') {
-    auto count = number(text.substr(end + 1, text.size() - end - 2));
-    if (!count || *count < 0 || *count > int64_t{1} << 32 || text.back() != ']')
+    auto count = countOf(text.substr(end + 1, text.size() - end - 2));
+    if (!count || *count < 0 || text.back() != ']')
       return Error{"`" + text + "` is not TYPE[COUNT]"};
+    if (*count > int64_t{1} << 32)
+      return Error{"`" + text + "` is too large: a buffer has at most 4294967296 elements"};
     buffer.bytes.resize(static_cast<size_t>(*count) * artifact::byteSize(*type));
     buffer.extents = {*count};
     return buffer;
   }
-  for (const std::string& word : split(text.substr(end + 1), ','))
-    if (!append(buffer.bytes, *type, word))
-      return Error{"`" + word + "` is no " + artifact::name(*type)};
+  for (const std::string& word : split(text.substr(end + 1), ',')) {
+    auto bits = bitsOf(*type, word);
+    if (!bits)
+      return bits.takeError();
+    for (uint32_t i = 0; i < artifact::byteSize(*type); ++i)
+      buffer.bytes.push_back(static_cast<uint8_t>(*bits >> (8 * i)));
+  }
   buffer.extents = {static_cast<int64_t>(buffer.bytes.size() / artifact::byteSize(*type))};
   return buffer;
 }
