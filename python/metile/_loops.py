@@ -80,7 +80,7 @@ class tile_range:
         self.limits = start, end, step
         self.trace = trace
         self.bounds = [operand(trace, bound, "tile_range") for bound in (start, end, step)]
-        trace.ranges.append(tuple(bound.host if isinstance(bound, Value) else unwrap(bound) for bound in (start, end)))
+        trace.ranges.append(tuple(bound.host if isinstance(bound, Value) else unwrap(bound) for bound in (start, end, step)))
         self.frame = None
 
     def __iter__(self):

@@ -115,7 +115,7 @@ class Specialised:
         remarks = vortex._errors.diagnostics(self._with_sums_collected().remarks() if self._is_withheld else self.native.remarks())
         if not remarks:
             return f"{head}: runs as written\n"
-        where = " runs as written, its rows are short; where a loop goes over 32768 elements or more" if self._is_withheld else ""
+        where = " runs as written, its rows are short; where a loop goes over 32768 elements or more (on a GPU, makes more than 16 iterations)" if self._is_withheld else ""
         return f"{head}:{where and where + ':'}\n" + "".join(remark.rendered for remark in remarks)
 
     def _with_sums_collected(self):

@@ -178,7 +178,7 @@ class Trace:
         self.shared_bytes = 0
         self.open_loops: list = []
         self.terms: dict = {}  # see _values.terms_of; a loop's own, which may be recorded in its body, are forgotten with it
-        self.ranges: list = []  # (start, end) of loops: numbers, functions of the launch's numbers, None where only the kernel knows
+        self.ranges: list = []  # (start, end, step) of loops: numbers, functions of the launch's numbers, None where only the kernel knows
         self.small_matrices: set[int] = set()  # numbers of rows that matrices have, less than tiles
         self.unclear: list = []  # (rows, error): tiles whose matrices have so many rows if others do
 
@@ -217,12 +217,19 @@ class Trace:
 
     def longest_loop(self, numbers: dict) -> int:
         """Elements between the bounds of a loop, where the launch's numbers tell them."""
-        longest = 0
-        for bounds in self.ranges:
-            start, end = (bound(numbers) if callable(bound) else bound for bound in bounds)
-            if start is not None and end is not None:
-                longest = max(longest, abs(end - start))
-        return longest
+        ranges = (self._bounds(bounds, numbers) for bounds in self.ranges)
+        return max((abs(end - start) for start, end, _ in ranges if None not in (start, end)), default=0)
+
+    def most_iterations(self, numbers: dict) -> int | None:
+        """Of one run of a loop; None: the launch's numbers do not tell."""
+        ranges = [self._bounds(bounds, numbers) for bounds in self.ranges]
+        if any(None in bounds or not bounds[2] for bounds in ranges):
+            return None
+        return max((-(-abs(end - start) // abs(step)) for start, end, step in ranges), default=0)
+
+    @staticmethod
+    def _bounds(bounds: tuple, numbers: dict) -> tuple:
+        return tuple(bound(numbers) if callable(bound) else bound for bound in bounds)
 
     def may_collect_sums(self) -> bool:
         """There is something that the rewrite of online softmax may apply to."""

@@ -35,6 +35,7 @@ _TILE_THREADS = 128
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _MOST_LANES = (1 << 31) - 1  # more does not fit the numbers of lanes
 _LONG_ROW = 32768  # elements: shorter rows stay in the second-level cache of CPUs, where another pass costs less than collecting sums
+_KEPT_ITERATIONS = 16  # of loops of threads, which GPUs write out: kRegisters in target/gpu/keep_rows.cpp
 _KEPT = 16  # traces per specialisation, for different values of what they read from outside
 
 
@@ -50,6 +51,14 @@ class _Traced(NamedTuple):
     outside: Outside
     specialised: dict
     decides: bool  # on CPUs the length of rows decides whether sums are collected with maxima
+
+
+def _is_short(trace: Trace, numbers: dict, is_gpu: bool) -> bool:
+    """Rows stay where another pass over them costs less than collecting sums: in a GPU's registers, or in the second-level cache of a CPU."""
+    if not is_gpu:
+        return trace.longest_loop(numbers) < _LONG_ROW
+    iterations = trace.most_iterations(numbers)
+    return iterations is not None and iterations <= _KEPT_ITERATIONS
 
 
 class Kernel:
@@ -218,11 +227,11 @@ class Kernel:
             traced = _Traced(trace, threads, Outside(self.fn.__code__, self.fn.__globals__, self.fn.__closure__), {}, decides)
             known[:] = [traced, *known[: _KEPT - 1]]
         axes = tuple(axis for axis in range(3) if axis in traced.trace.axes or _has_several(grid, axis))
-        collects = not traced.decides or numbers is None or is_gpu or traced.trace.longest_loop(numbers) >= _LONG_ROW
+        collects = not traced.decides or numbers is None or not _is_short(traced.trace, numbers, is_gpu)
         made = traced.specialised.get((axes, collects))
         if made is None:
             made = traced.specialised[axes, collects] = Specialised(self, traced.trace, traced.threads, axes, collects)
-            made.depends_on_numbers = traced.decides and not is_gpu
+            made.depends_on_numbers = traced.decides
             made.kinds, made.constants, made.outside = kinds, constants, traced.outside
             dump(made)
         return made

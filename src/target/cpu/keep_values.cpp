@@ -1,10 +1,10 @@
 // A store and a load that the first two caches serve cost less than an exponential: softmax of rows of 4096 took 1.16 ns an element, 1.00 so.
 #include "target/cpu/keep_values.h"
 
+#include "analysis/same_passes.h"
 #include "ir/vx.h"
 
 #include <mlir/Dialect/Arith/IR/Arith.h>
-#include <mlir/Dialect/Math/IR/Math.h>
 #include <mlir/Dialect/SCF/IR/SCF.h>
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
 #include <mlir/IR/IRMapping.h>
@@ -13,7 +13,6 @@ namespace vortex::target::cpu {
 namespace {
 
 namespace arith = mlir::arith;
-namespace math = mlir::math;
 namespace scf = mlir::scf;
 using mlir::Value;
 
@@ -27,23 +26,9 @@ struct Pass {
   int64_t step;
 };
 
-/// More than a store and a load.
-bool isCostly(mlir::Operation* op) {
-  return ir::isFloatFunction(op) && mlir::isa<mlir::FloatType>(op->getResult(0).getType()) &&
-         !mlir::isa<math::AbsFOp, math::CeilOp, math::FloorOp, math::RoundOp, math::RoundEvenOp, math::TruncOp,
-                    math::SqrtOp, math::RsqrtOp, math::FmaOp, math::CopySignOp>(op);
-}
-
 class Keeper {
 public:
-  explicit Keeper(ir::KernelOp kernel) : kernel_(kernel) {
-    kernel.walk([&](mlir::Operation* op) {
-      if (!mlir::isa<ir::LoadOp, ir::DimOp, ir::SubviewOp>(op))
-        for (Value operand : op->getOperands())
-          if (mlir::isa<ir::ViewType>(operand.getType()))
-            written_.insert(rootOf(operand));
-    });
-  }
+  explicit Keeper(ir::KernelOp kernel) : kernel_(kernel), same_(kernel) {}
 
   void run() {
     llvm::SmallVector<mlir::Block*> blocks;
@@ -60,12 +45,6 @@ public:
   }
 
 private:
-  static Value rootOf(Value view) {
-    while (auto window = view.getDefiningOp<ir::SubviewOp>())
-      view = window.getSource();
-    return view;
-  }
-
   static llvm::SmallVector<Pass> passesOf(mlir::Block& block) {
     llvm::SmallVector<Pass> passes;
     for (auto region : block.getOps<ir::ThreadsOp>())
@@ -86,72 +65,17 @@ private:
 
   void keep(Pass earlier, Pass later) {
     const int64_t threads = threadsOf(later.region);
-    if (earlier.step != later.step || threads == 0 || threadsOf(earlier.region) != threads)
+    if (threads == 0 || threadsOf(earlier.region) != threads || !same_.compare(earlier.loop, later.loop))
       return;
-    same_.clear();
-    for (auto [a, b] : llvm::zip(earlier.region.getBody().getArguments().take_front(4),
-                                 later.region.getBody().getArguments().take_front(4)))
-      same_[{a, b}] = true;
-    if (!isSame(earlier.loop.getUpperBound(), later.loop.getUpperBound()))
-      return;
-    same_[{earlier.loop.getInductionVar(), later.loop.getInductionVar()}] = true;
     // The last ones first: what they are computed from need not be kept.
     for (mlir::Operation& op : llvm::reverse(later.loop.getBody()->without_terminator())) {
       if (op.getNumResults() != 1 || !mlir::isa<mlir::FloatType>(op.getResult(0).getType()) || op.use_empty() ||
-          !ir::isElementwise(&op) || !isCostlyIn(op.getResult(0), *later.loop.getBody()))
+          !ir::isElementwise(&op) || !analysis::isCostlyIn(op.getResult(0), *later.loop.getBody()))
         continue;
       for (mlir::Operation& candidate : earlier.loop.getBody()->without_terminator())
-        if (candidate.getName() == op.getName() && isSame(candidate.getResult(0), op.getResult(0)))
+        if (candidate.getName() == op.getName() && same_.isSame(candidate.getResult(0), op.getResult(0)))
           return exchange(earlier, candidate, later, op, threads);
     }
-  }
-
-  static bool isCostlyIn(Value value, mlir::Block& block) {
-    mlir::Operation* op = value.getDefiningOp();
-    return op && op->getBlock() == &block && ir::isElementwise(op) &&
-           (isCostly(op) || llvm::any_of(op->getOperands(), [&](Value part) { return isCostlyIn(part, block); }));
-  }
-
-  /// `b`, of the later loop, is in each iteration and each thread what `a` was in the earlier one.
-  bool isSame(Value a, Value b) {
-    if (a == b)
-      return true;  // from before both
-    if (auto known = same_.find({a, b}); known != same_.end())
-      return known->second;
-    const bool isAlike = isSameOp(a, b);
-    same_[{a, b}] = isAlike;
-    return isAlike;
-  }
-
-  bool isSameOp(Value a, Value b) {
-    auto first = mlir::dyn_cast<mlir::OpResult>(a), second = mlir::dyn_cast<mlir::OpResult>(b);
-    if (!first || !second)
-      return false;
-    auto choice = mlir::dyn_cast<scf::IfOp>(first.getOwner()), other = mlir::dyn_cast<scf::IfOp>(second.getOwner());
-    if (choice && other)
-      return isSame(choice.getCondition(), other.getCondition()) &&
-             isSame(choice.thenYield().getOperand(first.getResultNumber()),
-                    other.thenYield().getOperand(second.getResultNumber())) &&
-             isSame(choice.elseYield().getOperand(first.getResultNumber()),
-                    other.elseYield().getOperand(second.getResultNumber()));
-    return isSame(first.getOwner(), second.getOwner());
-  }
-
-  /// Operations of one result whose value follows from their operands.
-  bool isSame(mlir::Operation* a, mlir::Operation* b) {
-    if (a->getName() != b->getName() || a->getAttrDictionary() != b->getAttrDictionary() || a->getNumResults() != 1 ||
-        a->getResultTypes() != b->getResultTypes() || a->getNumOperands() != b->getNumOperands())
-      return false;
-    if (auto load = mlir::dyn_cast<ir::LoadOp>(a)) {
-      auto parameter = mlir::dyn_cast<mlir::BlockArgument>(rootOf(load.getView()));
-      if (!parameter || parameter.getOwner() != &kernel_.getBody().front() || written_.contains(parameter))
-        return false;
-    } else if (!ir::isElementwise(a) && !mlir::isa<ir::SubviewOp, ir::DimOp>(a) &&
-               !a->hasTrait<mlir::OpTrait::ConstantLike>()) {
-      return false;
-    }
-    return llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()),
-                        [&](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
   }
 
   void exchange(Pass earlier, mlir::Operation& made, Pass later, mlir::Operation& again, int64_t threads) {
@@ -235,8 +159,7 @@ private:
   }
 
   ir::KernelOp kernel_;
-  llvm::DenseSet<Value> written_;                       ///< memory
-  llvm::DenseMap<std::pair<Value, Value>, bool> same_;  ///< of the earlier and of the later loop
+  analysis::SamePasses same_;
   int64_t bytesLeft_ = kMostKeptBytes;
 };
 

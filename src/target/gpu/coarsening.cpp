@@ -1,6 +1,7 @@
 #include "target/gpu/coarsening.h"
 
 #include "ir/vxt.h"
+#include "target/gpu/join_lanes.h"
 #include "target/gpu/straight.h"
 
 #include <mlir/Interfaces/SideEffectInterfaces.h>
@@ -26,7 +27,7 @@ int64_t coarsen(ir::KernelOp phase, int64_t logicalThreads) {
   for (mlir::Operation& op : phase.getBody().front()) {
     if (auto region = mlir::dyn_cast<ir::ThreadsOp>(op)) {
       regions.push_back(region);
-      isStraight = isStraight && region.getNumResults() == 0;
+      isStraight = isStraight && region.getNumResults() == 0 && !region->hasAttr(kLanes);
     } else if (!op.hasTrait<mlir::OpTrait::IsTerminator>() && !mlir::isPure(&op)) {
       isStraight = false;
     }

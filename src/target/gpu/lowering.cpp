@@ -2,6 +2,8 @@
 
 #include "target/gpu/coarsening.h"
 #include "target/gpu/interior.h"
+#include "target/gpu/join_lanes.h"
+#include "target/gpu/keep_rows.h"
 #include "target/gpu/neighbours.h"
 #include "target/gpu/unrolling.h"
 
@@ -10,6 +12,7 @@
 #include "ir/size_attr.h"
 #include "target/gpu/access.h"
 #include "target/gpu/thread_tiles.h"
+#include "target/gpu/versions.h"
 #include "target/interface/describe.h"
 #include "target/interface/faults.h"
 
@@ -65,7 +68,12 @@ void Lowering::chooseThreads() {
   if (hasTiles)
     threads_ = tiles_->chooseThreads(phase, hasRegions ? known : std::nullopt);
   if (!threads_ && known) {
-    slots_ = std::max<int64_t>(llvm::divideCeil(*known, most), hasRegions ? coarsen(phase, *known) : 1);
+    const int64_t together = hasRegions ? coarsen(phase, *known) : 1;
+    if (together > 1 && assumptions_.wholeRows.empty()) {
+      lanes_ = together;
+      betterWhole_.merge(argumentsOfLanes(phase, together));
+    }
+    slots_ = std::max<int64_t>(llvm::divideCeil(*known, most), together);
     threads_ = std::max<int64_t>(llvm::alignTo(llvm::divideCeil(*known, slots_), warp), warp);
   }
   if (threads_ && known)
@@ -103,7 +111,7 @@ static bool hasThreads(ir::KernelOp phase) {
 vxt::KernelOp Lowering::run() {
   joinNeighbours(phase);
   unrollStreams(phase);
-  wideLoads_ = findWideLoads(phase);
+  wide_ = findWideAccesses(phase);
   chooseThreads();
   if (!state.error.empty())
     return nullptr;
@@ -129,6 +137,10 @@ vxt::KernelOp Lowering::run() {
   b.create<vxt::ReturnOp>(loc);
   describePieces();
   kernel_.setSharedBytes(shared_.peak());
+  if (phase->hasAttr(kKeptRows) && threads_) {
+    const int64_t blocks = int64_t(state.chip.registersPerCore) / (kRegistersWithRows * threads_);
+    kernel_->setAttr(kBlocksMark, b.getI64IntegerAttr(std::max<int64_t>(blocks, 1)));
+  }
   if (tailBytes_) {
     constexpr int64_t kAlignment = 128;
     int64_t fixed = static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(shared_.peak()), kAlignment));

@@ -16,7 +16,7 @@
 #include "target/gpu/shared_memory.h"
 #include "target/gpu/tile_lowering.h"
 #include "target/gpu/view.h"
-#include "target/gpu/wide_loads.h"
+#include "target/gpu/wide_accesses.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/Twine.h>
@@ -53,6 +53,8 @@ public:
   void addBetterAligned(unsigned argument) { betterAligned_.insert(argument); }
   /// After `run`: arguments of which single threads would load neighbouring elements at once if their rows were whole.
   const std::set<unsigned>& betterWhole() const { return betterWhole_; }
+  /// After `run`: neighbouring threads that would be one if the rows of these were whole.
+  int64_t lanes() const { return lanes_; }
   /// After `run`: launches for which the version that assumes long rows is meant; null: none.
   ir::SizeAttr longRows() const { return longRows_; }
   void addLongRows(ir::SizeAttr when);
@@ -172,7 +174,9 @@ private:
   void lowerSubview(ir::SubviewOp op);
   void lowerMemory(mlir::Operation* op);
   void lowerLoad(ir::LoadOp op);
+  bool isOneAccess(const WideAccess& wide, Value viewValue, bool guarded);
   bool loadWide(ir::LoadOp first);
+  bool storeWide(ir::StoreOp op);
   void lowerStore(ir::StoreOp op);
   void lowerAtomic(mlir::Operation* op);
   Value emitAtomic(mlir::Operation* op, const Access& access);
@@ -201,15 +205,15 @@ private:
   Assumptions assumptions_;
   std::set<unsigned> betterAligned_;
   std::set<unsigned> betterWhole_;
-  WideLoads wideLoads_;
-  llvm::DenseSet<mlir::Operation*> loadedWide_;  ///< by the load that stands first of theirs
+  WideAccesses wide_;
+  llvm::DenseSet<mlir::Operation*> inWide_;  ///< loaded by the one that stands first of theirs
   ir::SizeAttr longRows_;
   bool threadsAreFree_ = false;
   mlir::IRMapping values_;
   llvm::DenseMap<Value, View> views_;
   ir::vxt::KernelOp kernel_;
   int64_t threads_ = 0;
-  int64_t slots_ = 1;
+  int64_t slots_ = 1, lanes_ = 1;
   std::optional<int64_t> logicalCount_;
   ir::SizeAttr threadsAttr_;
   std::optional<Region> region_;

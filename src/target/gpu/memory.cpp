@@ -131,35 +131,64 @@ Lowering::Access Lowering::access(mlir::Operation* op, Value viewValue, mlir::Va
   return result;
 }
 
-/// One access for `first` and the neighbours that come after it, where rows are known to be aligned. False: each is an access of its own.
-bool Lowering::loadWide(ir::LoadOp first) {
-  auto found = wideLoads_.find(first);
-  if (found == wideLoads_.end())
-    return false;
-  const WideLoad& wide = found->second;
-  const View& from = view(first.getView());
-  const int64_t bytes = wide.count * vxt::scalarBytes(from.elementType);
+/// Whether the parts of it are one access: rows are known to be aligned.
+bool Lowering::isOneAccess(const WideAccess& wide, Value viewValue, bool guarded) {
+  const View& of = view(viewValue);
   // The end of a row must not lie among the elements.
-  if (!from.alignedRows || from.alignment < bytes || (first.getGuarded() && !from.wholeRows)) {
-    if (auto root = mlir::dyn_cast<mlir::BlockArgument>(from.root); root && constantOf(from.strides.back()) == 1)
-      betterWhole_.insert(root.getArgNumber());
+  if (of.alignedRows && of.alignment >= wide.count * vxt::scalarBytes(of.elementType) && (!guarded || of.wholeRows))
+    return true;
+  if (auto root = mlir::dyn_cast<mlir::BlockArgument>(of.root); root && constantOf(of.strides.back()) == 1)
+    betterWhole_.insert(root.getArgNumber());
+  return false;
+}
+
+static unsigned elementOf(const WideAccess& wide, mlir::Operation* op) {
+  return llvm::find_if(wide.parts, [&](const auto& each) { return each.first == op; })->second;
+}
+
+/// One access for `first` and the neighbours that come after it. False: each is an access of its own.
+bool Lowering::loadWide(ir::LoadOp first) {
+  auto found = wide_.loads.find(first);
+  if (found == wide_.loads.end() || !isOneAccess(found->second, first.getView(), first.getGuarded()))
     return false;
-  }
-  unsigned element = llvm::find_if(wide.loads, [&](const auto& each) { return each.first == first; })->second;
+  const WideAccess& wide = found->second;
   Access at = access(first, first.getView(), first.getIndices(), first.getMask(), first.getGuarded());
-  auto type = mlir::VectorType::get({wide.count}, from.elementType);
-  auto vector = b.create<vxt::LoadOp>(loc, type, at.pointer, sub(at.offset, constant(element)), at.condition, bytes,
-                                      from.readOnly ? vxt::Cache::ReadOnly : vxt::Cache::Default);
-  for (auto [load, number] : wide.loads) {
-    setScalar(load, b.create<mlir::vector::ExtractOp>(loc, vector, static_cast<int64_t>(number)));
+  auto type = mlir::VectorType::get({wide.count}, at.view.elementType);
+  const int64_t bytes = wide.count * vxt::scalarBytes(at.view.elementType);
+  auto vector =
+      b.create<vxt::LoadOp>(loc, type, at.pointer, sub(at.offset, constant(elementOf(wide, first))), at.condition,
+                            bytes, at.view.readOnly ? vxt::Cache::ReadOnly : vxt::Cache::Default);
+  for (auto [load, number] : wide.parts) {
+    setScalar(load->getResult(0), b.create<mlir::vector::ExtractOp>(loc, vector, static_cast<int64_t>(number)));
     if (load != first)
-      loadedWide_.insert(load);
+      inWide_.insert(load);
   }
   return true;
 }
 
+/// One access of a thread's neighbouring elements, at the last of their stores. False: each is an access of its own.
+bool Lowering::storeWide(ir::StoreOp op) {
+  auto last = mlir::dyn_cast_if_present<ir::StoreOp>(wide_.lastOf.lookup(op));
+  if (!last)
+    return false;
+  const WideAccess& wide = wide_.stores.find(last)->second;
+  if (!isOneAccess(wide, last.getView(), last.getGuarded()))
+    return false;
+  if (op != last)
+    return true;
+  Values values(wide.count);
+  for (auto [store, element] : wide.parts)
+    values[element] = scalar(mlir::cast<ir::StoreOp>(store).getValue());
+  Access at = access(last, last.getView(), last.getIndices(), last.getMask(), last.getGuarded());
+  auto type = mlir::VectorType::get({wide.count}, at.view.elementType);
+  const int64_t bytes = wide.count * vxt::scalarBytes(at.view.elementType);
+  b.create<vxt::StoreOp>(loc, b.create<mlir::vector::FromElementsOp>(loc, type, values), at.pointer,
+                         sub(at.offset, constant(elementOf(wide, last))), at.condition, bytes, vxt::Cache::Default);
+  return true;
+}
+
 void Lowering::lowerLoad(ir::LoadOp op) {
-  if (loadedWide_.contains(op) || (region_ && loadWide(op)))
+  if (inWide_.contains(op) || (region_ && loadWide(op)))
     return;
   Access at = access(op, op.getView(), op.getIndices(), op.getMask(), op.getGuarded());
   if (!region_)
@@ -171,6 +200,8 @@ void Lowering::lowerLoad(ir::LoadOp op) {
 }
 
 void Lowering::lowerStore(ir::StoreOp op) {
+  if (region_ && storeWide(op))
+    return;
   Access at = access(op, op.getView(), op.getIndices(), op.getMask(), op.getGuarded());
   Value value = scalar(op.getValue());
   auto store = [&](Value mask) {

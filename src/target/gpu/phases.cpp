@@ -6,6 +6,7 @@
 #include "ir/root_view.h"
 #include "ir/size_attr.h"
 #include "passes/phase_marks.h"
+#include "target/gpu/version_phase.h"
 #include "target/gpu/versions.h"
 #include "target/interface/describe.h"
 
@@ -62,8 +63,10 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
   };
   std::set<unsigned> betterAligned, betterWhole;
   ir::SizeAttr longRows;
+  int64_t lanes = 1;
   auto lower = [&](const std::string& name, const Assumptions& assumptions) -> ir::vxt::KernelOp {
-    Lowering lowering(state, phase, name, assumptions);
+    const VersionPhase version(phase, assumptions, lanes);
+    Lowering lowering(state, version.get(), name, assumptions);
     ir::vxt::KernelOp kernel = lowering.run();
     if (!kernel)
       return nullptr;
@@ -78,7 +81,9 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
     if (assumptions.longRows)
       bytes = size::make(size::Op::Select, longRows.getExpr(), bytes, arena.constant(0));
     else
-      betterAligned = lowering.betterAligned(), betterWhole = lowering.betterWhole();
+      betterAligned = lowering.betterAligned(), betterWhole = lowering.betterWhole(), lanes = lowering.lanes();
+    VORTEX_CHECK(!threads || assumptions.longRows || own == usualThreads, "versions of '%s' have other threads",
+                 symbol.c_str());
     if (!threads || assumptions.longRows)
       threads = threads ? size::make(size::Op::Select, longRows.getExpr(), own, usualThreads) : usualThreads = own;
     sharedBytes = sharedBytes ? size::make(size::Op::Max, sharedBytes, bytes) : bytes;

@@ -1,5 +1,6 @@
 #include "target/gpu/unrolling.h"
 
+#include "target/gpu/plain_iterations.h"
 #include "target/gpu/straight.h"
 
 #include <llvm/ADT/SetVector.h>
@@ -24,13 +25,6 @@ constexpr int64_t kMostIterations = 8;
 /// Of one unrolled body.
 constexpr int64_t kMostInBody = 200;
 constexpr llvm::StringLiteral kUnrolled = "vx.unrolled";
-
-/// Not negative: a constant or a thread's own number.
-bool isCount(Value value) {
-  auto known = mlir::getConstantIntValue(value);
-  auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
-  return (known && *known >= 0) || (argument && mlir::isa<ir::ThreadsOp>(argument.getOwner()->getParentOp()));
-}
 
 /// Loops inside do not move: their bodies read what stands before them.
 bool hasInnerLoop(scf::ForOp loop) {
@@ -81,145 +75,6 @@ void hoistLoads(mlir::Block& block) {
   moveToFront(block, early);
 }
 
-/// What holds in all iterations up to some number, which is known before the loop: comparisons of the counter plus something that stays with
-/// something that stays, and that accesses at such places are inside of their views.
-class PlainIterations {
-public:
-  explicit PlainIterations(scf::ForOp loop) : loop_(loop), b_(loop), loc_(loop.getLoc()) {
-    for (mlir::Operation& op : loop.getBody()->without_terminator()) {
-      if (auto comparison = mlir::dyn_cast<arith::CmpIOp>(op); comparison && !comparison->use_empty())
-        addComparison(comparison);
-      else if (auto load = mlir::dyn_cast<ir::LoadOp>(op); load && load.getGuarded())
-        addAccess(load, load.getView(), load.getIndices());
-      else if (auto store = mlir::dyn_cast<ir::StoreOp>(op); store && store.getGuarded())
-        addAccess(store, store.getView(), store.getIndices());
-    }
-  }
-
-  bool isEmpty() const { return comparisons_.empty() && accesses_.empty(); }
-  bool isTrue(mlir::Operation& op) const { return comparisons_.contains(&op); }
-  bool isInside(mlir::Operation& op) const { return accesses_.contains(&op); }
-  /// The counter is below it in such iterations; at most 2^63 - 1 less 2^62.
-  Value end(Value end) {
-    // No minima: those would be taken for indices that are held inside an extent (interior.h).
-    for (Value limit : limits_) {
-      Value isLess = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt, limit, end);
-      end = b_.create<arith::SelectOp>(loc_, isLess, limit, end);
-    }
-    return holds_ ? Value(b_.create<arith::SelectOp>(loc_, holds_, end, loop_.getLowerBound())) : end;
-  }
-
-private:
-  /// Sums and differences of such numbers do not wrap.
-  static constexpr int64_t kFar = int64_t{1} << 61;
-
-  /// The counter, if it is part of it, plus a value that stays; null: nothing.
-  struct Place {
-    bool hasCounter = false;
-    Value rest;
-  };
-
-  bool isInLoop(Value value) { return loop_.getRegion().isAncestor(value.getParentRegion()); }
-  static bool isWide(mlir::Type type) { return type.isIndex() || type.isInteger(64); }
-  Value constant(int64_t value) { return b_.create<arith::ConstantIndexOp>(loc_, value); }
-
-  Value asIndex(Value value) {
-    return value.getType().isIndex() ? value : Value(b_.create<arith::IndexCastOp>(loc_, b_.getIndexType(), value));
-  }
-
-  /// Before the loop; null: it changes.
-  Value keep(Value value) {
-    if (!isInLoop(value))
-      return value;
-    if (Value known = kept_.lookupOrNull(value))
-      return known;
-    mlir::Operation* op = value.getDefiningOp();
-    if (!op || op->getNumRegions() != 0 || !mlir::isPure(op) ||
-        !llvm::all_of(op->getOperands(), [&](Value operand) { return bool(keep(operand)); }))
-      return {};
-    b_.clone(*op, kept_);
-    return kept_.lookup(value);
-  }
-
-  std::optional<Place> placeOf(Value value) {
-    if (value == loop_.getInductionVar())
-      return Place{true, {}};
-    if (!isWide(value.getType()))
-      return std::nullopt;
-    if (Value kept = keep(value))
-      return Place{false, asIndex(kept)};
-    mlir::Operation* op = value.getDefiningOp();
-    if (mlir::isa_and_nonnull<arith::IndexCastOp, arith::IndexCastUIOp>(op) && isWide(op->getOperand(0).getType()))
-      return placeOf(op->getOperand(0));
-    if (!mlir::isa_and_nonnull<arith::AddIOp>(op))
-      return std::nullopt;
-    auto x = placeOf(op->getOperand(0)), y = x ? placeOf(op->getOperand(1)) : std::nullopt;
-    if (!y || (x->hasCounter && y->hasCounter))
-      return std::nullopt;
-    Place sum{x->hasCounter || y->hasCounter, x->rest};
-    if (y->rest)
-      sum.rest = sum.rest ? Value(b_.create<arith::AddIOp>(loc_, sum.rest, y->rest)) : y->rest;
-    return sum;
-  }
-
-  void require(arith::CmpIPredicate predicate, Value x, Value y) {
-    Value holds = b_.create<arith::CmpIOp>(loc_, predicate, x, y);
-    holds_ = holds_ ? Value(b_.create<arith::AndIOp>(loc_, holds_, holds)) : holds;
-  }
-
-  /// Counter + place.rest < end in all iterations that count; not negative where `isUnsigned`.
-  void require(const Place& place, Value end, bool isUnsigned) {
-    Value rest = place.rest ? place.rest : constant(0);
-    for (Value each : {rest, end}) {
-      require(arith::CmpIPredicate::sle, each, constant(kFar));
-      require(arith::CmpIPredicate::sge, each, constant(isUnsigned ? 0 : -kFar));
-    }
-    limits_.push_back(b_.create<arith::SubIOp>(loc_, end, rest));
-  }
-
-  void addComparison(arith::CmpIOp op) {
-    using enum arith::CmpIPredicate;
-    const bool isTurned = op.getPredicate() == sgt || op.getPredicate() == ugt;
-    if (!isTurned && op.getPredicate() != slt && op.getPredicate() != ult)
-      return;
-    const bool isUnsigned = op.getPredicate() == ult || op.getPredicate() == ugt;
-    auto place = placeOf(isTurned ? op.getRhs() : op.getLhs());
-    Value end = place && place->hasCounter ? keep(isTurned ? op.getLhs() : op.getRhs()) : Value();
-    if (!end || !isWide(end.getType()))
-      return;
-    require(*place, asIndex(end), isUnsigned);
-    comparisons_.insert(op);
-  }
-
-  void addAccess(mlir::Operation* op, Value view, mlir::OperandRange indices) {
-    if (isInLoop(view))
-      return;
-    llvm::SmallVector<Place> places;
-    for (Value index : indices) {
-      auto place = placeOf(index);
-      if (!place)
-        return;
-      places.push_back(*place);
-    }
-    for (auto [dim, place] : llvm::enumerate(places)) {
-      Value extent = b_.create<ir::DimOp>(loc_, b_.getIndexType(), view, static_cast<uint64_t>(dim));
-      if (place.hasCounter)
-        require(place, extent, true);
-      else
-        require(arith::CmpIPredicate::ult, place.rest, extent);
-    }
-    accesses_.insert(op);
-  }
-
-  scf::ForOp loop_;
-  mlir::OpBuilder b_;
-  mlir::Location loc_;
-  mlir::IRMapping kept_;
-  llvm::SmallPtrSet<mlir::Operation*, 8> comparisons_, accesses_;
-  llvm::SmallVector<Value> limits_;
-  Value holds_;
-};
-
 /// Quotients by one divisor, as a vector: its reciprocal is taken once, and they do not wait for each other (nvidia/quotients.cpp).
 void joinQuotients(mlir::Block& block) {
   llvm::MapVector<Value, llvm::SmallVector<arith::DivFOp>> byDivisor;
@@ -248,12 +103,21 @@ void joinQuotients(mlir::Block& block) {
     Value all = b.create<mlir::vector::FromElementsOp>(loc, type, dividends);
     Value divisors = b.create<mlir::vector::BroadcastOp>(loc, type, divisor);
     Value joined = b.create<arith::DivFOp>(loc, all, divisors, quotients[0].getFastmathAttr());
-    for (auto [number, quotient] : llvm::enumerate(quotients)) {
+    for (auto [number, quotient] : llvm::enumerate(quotients))
       quotient.replaceAllUsesWith(Value(b.create<mlir::vector::ExtractOp>(loc, joined, static_cast<int64_t>(number))));
+    for (arith::DivFOp quotient : quotients)  // the builder may stand in front of one of them
       quotient.erase();
-    }
   }
 }
+
+}  // namespace
+
+void arrangeTogether(mlir::Block& block) {
+  hoistLoads(block);
+  joinQuotients(block);
+}
+
+namespace {
 
 /// So many iterations at a time, as long as whole ones end before `end`, from where the loop begins; it then begins behind them. `plain`: what
 /// holds in them; null: nothing is known.
@@ -291,8 +155,7 @@ void unrollBefore(scf::ForOp loop, int64_t together, Value end, const PlainItera
     b.create<scf::YieldOp>(loc, values);
   };
   auto whole = b.create<scf::ForOp>(loc, loop.getLowerBound(), last, stride, initial, iterations);
-  hoistLoads(*whole.getBody());
-  joinQuotients(*whole.getBody());
+  arrangeTogether(*whole.getBody());
   loop.setLowerBound(whole.getResults().back());
   loop.getInitArgsMutable().assign(whole.getResults().drop_back());
   for (scf::ForOp each : {whole, loop})
@@ -304,7 +167,8 @@ void unroll(scf::ForOp loop, int64_t together) {
   PlainIterations plain(loop);
   if (!plain.isEmpty())
     unrollBefore(loop, together, plain.end(loop.getUpperBound()), &plain);
-  unrollBefore(loop, together, loop.getUpperBound(), nullptr);
+  if (plain.isEmpty() || !loop->hasAttr(kLongRows))
+    unrollBefore(loop, together, loop.getUpperBound(), nullptr);
 }
 
 }  // namespace

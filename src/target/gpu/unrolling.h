@@ -9,4 +9,10 @@ namespace vortex::target::gpu {
 /// ahead of the first use. Conditions of such a loop become masks of its accesses. Done once for a phase, however often it is asked.
 void unrollStreams(ir::KernelOp phase);
 
+/// On a loop that only long rows take: what is left of them runs one by one.
+constexpr llvm::StringLiteral kLongRows = "vx.long_rows";
+
+/// Iterations that stand one after the other: their loads first, and quotients by one divisor together.
+void arrangeTogether(mlir::Block& block);
+
 }  // namespace vortex::target::gpu

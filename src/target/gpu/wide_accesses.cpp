@@ -1,8 +1,9 @@
 // An index is looked at as x + c, with casts around: x a multiple of 2^k, which survives casts as the low bits do. With c below 2^k the sum
 // carries nothing into x, in whatever width it was made.
-#include "target/gpu/wide_loads.h"
+#include "target/gpu/wide_accesses.h"
 
 #include "ir/vxt.h"
+#include "target/gpu/access.h"
 #include "target/gpu/straight.h"
 
 #include <llvm/ADT/MapVector.h>
@@ -106,18 +107,39 @@ Sum sumOf(Value value) {
 
 using Key = std::vector<uintptr_t>;
 
-/// All that the loads share which are one access of `count` elements, and the element that this one has; none: it is in no such access.
-std::optional<std::pair<Key, unsigned>> placeIn(ir::LoadOp load, int64_t count) {
-  Sum sum = sumOf(load.getIndices().back());
+/// A load or a store.
+struct Access {
+  Value view, mask;
+  mlir::OperandRange indices;
+  bool guarded;
+  mlir::Type type;
+
+  static Access of(mlir::Operation* op) {
+    if (auto load = mlir::dyn_cast<ir::LoadOp>(op))
+      return {load.getView(), load.getMask(), load.getIndices(), load.getGuarded(), load.getType()};
+    auto store = mlir::cast<ir::StoreOp>(op);
+    return {store.getView(), store.getMask(), store.getIndices(), store.getGuarded(), store.getValue().getType()};
+  }
+  int64_t bytes() const { return ir::vxt::scalarBytes(type); }
+  bool canBeWide() const {
+    auto of = mlir::cast<ir::ViewType>(view.getType());
+    return of.getSpace() == ir::Space::Global && of.getRank() > 0 &&
+           llvm::isPowerOf2_64(static_cast<uint64_t>(bytes())) && !type.isInteger(1);
+  }
+};
+
+/// All that the accesses share which are one of `count` elements, and the element that this one has; none: it is in no such access.
+std::optional<std::pair<Key, unsigned>> placeIn(const Access& access, int64_t count) {
+  Sum sum = sumOf(access.indices.back());
   if (sum.base && lowZeros(sum.base) < llvm::Log2_64(static_cast<uint64_t>(count)))
     return std::nullopt;
   Key key;
   auto add = [&](const void* part) { key.push_back(reinterpret_cast<uintptr_t>(part)); };
-  add(load.getView().getAsOpaquePointer());
-  add(load.getMask().getAsOpaquePointer());
+  add(access.view.getAsOpaquePointer());
+  add(access.mask.getAsOpaquePointer());
   add(sum.base.getAsOpaquePointer());
-  key.push_back(load.getGuarded());
-  for (Value index : load.getIndices().drop_back())
+  key.push_back(access.guarded);
+  for (Value index : access.indices.drop_back())
     add(index.getAsOpaquePointer());
   key.insert(key.end(), sum.casts.begin(), sum.casts.end());
   int64_t element = 0;
@@ -129,55 +151,82 @@ std::optional<std::pair<Key, unsigned>> placeIn(ir::LoadOp load, int64_t count) 
   return element < count ? std::optional(std::pair(std::move(key), static_cast<unsigned>(element))) : std::nullopt;
 }
 
-bool isWide(const WideLoad& wide) {
+bool isWide(const WideAccess& wide) {
   llvm::SmallVector<bool> has(wide.count);
-  for (auto [_, element] : wide.loads)
+  for (auto [_, element] : wide.parts)
     has[element] = true;
   return llvm::all_of(has, [](bool each) { return each; });
 }
 
-/// The loads of a block in accesses as wide as may be.
-void findInBlock(llvm::ArrayRef<ir::LoadOp> all, WideLoads& found) {
+/// Those of a block in accesses as wide as may be.
+llvm::SmallVector<WideAccess> findInBlock(llvm::ArrayRef<mlir::Operation*> all) {
+  llvm::SmallVector<WideAccess> found;
   llvm::DenseSet<mlir::Operation*> taken;
   for (int64_t bytes = kMostBytes; bytes >= kLeastBytes; bytes /= 2) {
-    std::map<Key, WideLoad> groups;
-    for (ir::LoadOp load : all) {
-      const int64_t count = bytes / ir::vxt::scalarBytes(load.getType());
-      if (count < 2 || taken.contains(load))
+    std::map<Key, WideAccess> groups;
+    for (mlir::Operation* op : all) {
+      const Access access = Access::of(op);
+      const int64_t count = bytes / access.bytes();
+      if (count < 2 || taken.contains(op))
         continue;
-      auto place = placeIn(load, count);
+      auto place = placeIn(access, count);
       if (!place)
         continue;
-      WideLoad& group = groups[place->first];
+      WideAccess& group = groups[place->first];
       group.count = static_cast<unsigned>(count);
-      group.loads.push_back({load, place->second});
+      group.parts.push_back({op, place->second});
     }
     for (auto& [_, group] : groups) {
       if (!isWide(group))
         continue;
-      for (auto [load, element] : group.loads)
-        taken.insert(load);
-      found[group.loads.front().first] = std::move(group);
+      for (auto [op, element] : group.parts)
+        taken.insert(op);
+      found.push_back(std::move(group));
     }
   }
+  return found;
+}
+
+using Blocks = llvm::MapVector<mlir::Block*, llvm::SmallVector<mlir::Operation*>>;
+
+/// How often each memory is accessed in the block and inside what stands there.
+llvm::DenseMap<Value, size_t> accessesIn(mlir::Block& block) {
+  llvm::DenseMap<Value, size_t> counts;
+  block.walk([&](mlir::Operation* op) { forEachAccess(op, [&](Value view, bool) { ++counts[rootOf(view)]; }); });
+  return counts;
 }
 
 }  // namespace
 
-WideLoads findWideLoads(ir::KernelOp phase) {
-  const llvm::DenseSet<Value> written = writtenRoots(phase);
-  llvm::MapVector<mlir::Block*, llvm::SmallVector<ir::LoadOp>> blocks;
-  phase.walk([&](ir::LoadOp load) {
-    auto view = mlir::cast<ir::ViewType>(load.getView().getType());
-    const int64_t bytes = ir::vxt::scalarBytes(load.getType());
-    if (view.getSpace() == ir::Space::Global && view.getRank() > 0 && llvm::isPowerOf2_64(bytes) &&
-        !load.getType().isInteger(1) && load->getParentOfType<ir::ThreadsOp>() &&
-        !written.contains(rootOf(load.getView())))
-      blocks[load->getBlock()].push_back(load);
+WideAccesses findWideAccesses(ir::KernelOp phase) {
+  llvm::DenseSet<Value> read, written;
+  phase.walk([&](mlir::Operation* op) {
+    forEachAccess(op, [&](Value view, bool isWrite) { (isWrite ? written : read).insert(rootOf(view)); });
   });
-  WideLoads found;
-  for (auto& [_, loads] : blocks)
-    findInBlock(loads, found);
+  Blocks loads, stores;
+  phase.walk([&](mlir::Operation* op) {
+    const bool isLoad = mlir::isa<ir::LoadOp>(op);
+    if ((!isLoad && !mlir::isa<ir::StoreOp>(op)) || !op->getParentOfType<ir::ThreadsOp>())
+      return;
+    const Access access = Access::of(op);
+    if (access.canBeWide() && !(isLoad ? written : read).contains(rootOf(access.view)))
+      (isLoad ? loads : stores)[op->getBlock()].push_back(op);
+  });
+  WideAccesses found;
+  for (auto& [_, ops] : loads)
+    for (WideAccess& wide : findInBlock(ops))
+      found.loads[wide.parts.front().first] = std::move(wide);
+  for (auto& [block, ops] : stores) {
+    const llvm::DenseMap<Value, size_t> counts = accessesIn(*block);
+    for (WideAccess& wide : findInBlock(ops))
+      if (counts.lookup(rootOf(Access::of(wide.parts.front().first).view)) == wide.count &&
+          wide.parts.size() == wide.count) {
+        mlir::Operation* last = wide.parts.back().first;
+        for (auto [store, _] : wide.parts)
+          found.lastOf[store] = last;
+        found.stores[last] = std::move(wide);
+      }
+  }
   return found;
 }
 
