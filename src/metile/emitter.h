@@ -27,8 +27,6 @@ private:
   void visit(const Op& op);
   bool visitStatement(const Op& op);
   bool checkScopes();
-  bool checkIntegers();
-  bool checkLiterals();
   void declareParams();
   void declareShared();
 

@@ -69,12 +69,6 @@ bool isOneOf(std::string_view name, std::initializer_list<std::string_view> name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool isFloatFunction(std::string_view name) {
-#define VORTEX_FLOAT_NAME(id, text, ...) text,
-  return isOneOf(name, {VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_NAME)});
-#undef VORTEX_FLOAT_NAME
-}
-
 /// Arithmetic on masks counts them.
 Dtype arithmetic(Dtype dtype) { return dtype == Dtype::Bool ? Dtype::I32 : dtype; }
 
@@ -200,6 +194,12 @@ private:
 };
 
 }  // namespace
+
+bool isFloatFunction(std::string_view name) {
+#define VORTEX_FLOAT_NAME(id, text, ...) text,
+  return isOneOf(name, {VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_NAME)});
+#undef VORTEX_FLOAT_NAME
+}
 
 std::vector<Kind> inferKinds(const Trace& trace) { return Inference(trace).run(); }
 

@@ -15,6 +15,8 @@ enum class Dtype : uint8_t { Unknown, IntLiteral, Bool, Index, U8, I32, U32, Flo
 std::optional<Dtype> dtypeNamed(std::string_view name);
 lang::Scalar scalarOf(Dtype dtype);
 bool isFloat(Dtype dtype);
+/// An operation that gives floats whatever it is given, `exp` for example.
+bool isFloatFunction(std::string_view name);
 /// The type in which two operands meet.
 Dtype promote(Dtype a, Dtype b);
 

@@ -1,6 +1,7 @@
 #include "metile/lower.h"
 
 #include "base/check.h"
+#include "lang/sema/integers.h"
 #include "metile/emitter.h"
 
 #include <algorithm>
@@ -16,36 +17,6 @@ void lower(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sin
 Emitter::Emitter(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sink)
     : trace_(trace), sink_(sink), kinds_(inferKinds(trace)), varies_(varyingOf(trace)),
       b_(program, trace.kernel, trace.range), values_(static_cast<size_t>(trace.values)) {}
-
-/// Operands [first, end) of an operation are integers or masks.
-struct OperandsOfIntegers {
-  std::string_view name;
-  size_t first, end;
-  const char* what;
-};
-
-static constexpr OperandsOfIntegers kIntegers[] = {
-    {"and", 0, 2, "`&` takes integers and masks"},
-    {"or", 0, 2, "`|` takes integers and masks"},
-    {"xor", 0, 2, "`^` takes integers and masks"},
-    {"not", 0, 1, "`~` takes integers and masks"},
-    {"shl", 0, 2, "`<<` takes integers"},
-    {"shr", 0, 2, "`>>` takes integers"},
-    {"reverse_bits", 0, 1, "`reverse_bits` takes integers"},
-    {"load", 1, 2, "an offset is an integer"},
-    {"store", 1, 2, "an offset is an integer"},
-    {"tile_load", 1, 3, "the row and the column of a tile are integers"},
-    {"tile_store", 1, 3, "the row and the column of a tile are integers"},
-    {"tile_load", 5, 7, "the rows of a matrix are integers"},
-    {"tile_store", 6, 8, "the rows of a matrix are integers"},
-    {"atomic_add", 1, 2, "an offset is an integer"},
-    {"atomic_max", 1, 2, "an offset is an integer"},
-    {"atomic_min", 1, 2, "an offset is an integer"},
-    {"loop", 1, 4, "bounds and step of tile_range are integers"},
-    {"draw", 2, 4, "offset and total of persistent_range are integers"},
-    {"simd_shuffle_xor", 1, 2, "the mask of simd_shuffle_xor is an integer"},
-    {"simd_broadcast", 1, 2, "the lane of simd_broadcast is an integer"},
-};
 
 /// A value that was made in an iteration is gone after the loop: Python could have kept it in an object or a variable of another function.
 bool Emitter::checkScopes() {
@@ -79,72 +50,8 @@ bool Emitter::checkScopes() {
   return true;
 }
 
-/// The trace is made without types: what is wrong only for floats is found here.
-bool Emitter::checkIntegers() {
-  bool isRight = true;
-  const auto refuse = [&](const Op& op, const std::string& what, Dtype dtype) {
-    sink_
-        .error("E0303", op.range,
-               what + ", not `" + std::string(lang::name(scalarOf(dtype == Dtype::FloatLiteral ? Dtype::F32 : dtype))) +
-                   "`")
-        .primary("")
-        .help("`metile.cast(x, \"i32\")` gives integers");
-    isRight = false;
-  };
-  for (const Op& op : trace_.ops) {
-    for (const OperandsOfIntegers& row : kIntegers)
-      for (size_t i = row.first; row.name == op.name && i < std::min<size_t>(row.end, op.operands.size()); ++i)
-        if (const Dtype dtype = kind(op, i).dtype; isFloat(dtype)) {
-          refuse(op, row.what, dtype);
-          break;
-        }
-  }
-  return isRight;
-}
-
-/// The numbers that a literal beside this type may be: of comparisons and choices by size those that it holds, else those of its bits.
-static bool fits(int64_t number, Dtype dtype, bool isExact) {
-  const Scalar type = scalarOf(dtype);
-  const auto bits = static_cast<int>(lang::bitWidth(type));
-  const bool isUnsigned = lang::isUnsigned(type);
-  const int64_t lowest = isExact && isUnsigned ? 0 : -(int64_t(1) << (bits - 1));
-  const int64_t highest = (int64_t(1) << (isExact && !isUnsigned ? bits - 1 : bits)) - 1;
-  return lowest <= number && number <= highest;
-}
-
-/// A literal takes the type of the other side, and would lose its value where it does not fit.
-bool Emitter::checkLiterals() {
-  constexpr std::string_view kExact[] = {"eq",      "ne",      "lt",    "le",  "gt", "ge",
-                                         "maximum", "minimum", "where", "div", "rem"};
-  constexpr std::string_view kBits[] = {"add", "sub", "mul", "pow", "and", "or", "xor"};
-  bool isRight = true;
-  for (const Op& op : trace_.ops) {
-    const bool isExact = std::find(std::begin(kExact), std::end(kExact), op.name) != std::end(kExact);
-    if (!isExact && std::find(std::begin(kBits), std::end(kBits), op.name) == std::end(kBits))
-      continue;
-    const size_t first = op.name == "where" ? 1 : 0;
-    Dtype meeting = Dtype::Unknown;
-    for (size_t i = first; i < op.operands.size(); ++i)
-      meeting = promote(meeting, kind(op, i).dtype);
-    if (meeting != Dtype::U8 && meeting != Dtype::I32 && meeting != Dtype::U32)
-      continue;
-    for (size_t i = first; i < op.operands.size(); ++i)
-      if (const Operand& given = op.operands[i];
-          given.kind == Operand::Kind::Int && !fits(given.number, meeting, isExact)) {
-        sink_
-            .error("E0302", op.range,
-                   std::to_string(given.number) + " does not fit `" + std::string(lang::name(scalarOf(meeting))) +
-                       "`, the type of the other side")
-            .primary("")
-            .help("`metile.cast` of the other side to a type that holds both");
-        isRight = false;
-      }
-  }
-  return isRight;
-}
-
 void Emitter::run() {
-  if (!checkScopes() || !checkIntegers() || !checkLiterals())
+  if (!checkScopes())
     return;
   declareParams();
   declareShared();
@@ -284,7 +191,8 @@ Emitter::Expr* Emitter::literal(const Operand& operand, Dtype dtype) {
     return b_.boolean(operand.kind == Operand::Kind::Int ? operand.number != 0 : operand.real != 0);
   if (isFloat(dtype))
     return b_.real(type, operand.kind == Operand::Kind::Float ? operand.real : static_cast<double>(operand.number));
-  return b_.integer(type, operand.kind == Operand::Kind::Float ? static_cast<int64_t>(operand.real) : operand.number);
+  return b_.integer(type, operand.kind == Operand::Kind::Float ? lang::saturateToInteger(type, operand.real)
+                                                               : lang::wrapInteger(type, operand.number));
 }
 
 Emitter::Expr* Emitter::constant(Dtype dtype, double value) {

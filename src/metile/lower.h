@@ -7,6 +7,9 @@
 
 namespace vortex::metile {
 
+/// Before anything is removed: operands of a type that the operation does not take are errors in the sink, and false.
+bool check(const Trace& trace, diag::DiagnosticSink& sink);
+
 /// Adds the traced kernel to the program: one block per program instance, one thread per lane. Its parameters are those of the trace, then
 /// the numbers of instances `grid_x`, `grid_y`, `grid_z`. What cannot be expressed is an error in the sink.
 void lower(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sink);

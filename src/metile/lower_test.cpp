@@ -22,15 +22,18 @@ struct Lowered {
       return;
     }
     trace = *std::move(parsed);
+    const bool isRight = check(trace, sink);
     prune(trace);
-    lower(trace, program, sink);
+    if (isRight)
+      lower(trace, program, sink);
     if (!sink.hasErrors()) {
       for (const lang::Violation& violation : lang::verify(*program.kernels[0]))
         error += violation.message + "\n";
       lang::flow::checkKernels(program, sink, lang::LaunchGrids::OfProgram, {.races = lang::flow::RacePolicy::Allow});
     }
     error += diag::renderText(sink.all(), sources);
-    dump = lang::dump(*program.kernels[0], {.types = false, .uniformity = false});
+    if (isRight)
+      dump = lang::dump(*program.kernels[0], {.types = false, .uniformity = false});
   }
 
   source::SourceManager sources;

@@ -43,16 +43,10 @@ void Emitter::store(const Op& op) {
   Variable* to = memory(op.operands[0]);
   Expr* target = element(to, index(op, 1));
   const Scalar element = target->type->scalar;
-  Expr* value = has(op, 2) && op.operands[2].kind == Operand::Kind::Value
-                    ? b_.cast(b_.read(values_[static_cast<size_t>(op.operands[2].number)].variable), element)
-                    : nullptr;
-  if (!value)
-    value = lang::isFloat(element) ? b_.real(element, op.operands[2].kind == Operand::Kind::Float
-                                                          ? op.operands[2].real
-                                                          : static_cast<double>(op.operands[2].number))
-                                   : b_.integer(element, op.operands[2].kind == Operand::Kind::Float
-                                                             ? static_cast<int64_t>(op.operands[2].real)
-                                                             : op.operands[2].number);
+  const Operand& given = op.operands[2];
+  Expr* value = given.kind == Operand::Kind::Value
+                    ? b_.cast(b_.read(values_[static_cast<size_t>(given.number)].variable), element)
+                    : literal(given, *dtypeNamed(lang::name(element)));
   if (!has(op, 3))
     return b_.assign(target, value);
   b_.openIf(operand(op, 3, {Dtype::Bool}));

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace vortex::python {
@@ -91,11 +92,12 @@ public:
     return fits ? std::optional<int64_t>(number) : std::nullopt;
   }
   std::optional<double> f64(nb::handle value) const {
-    if (PyFloat_Check(value.ptr()))
-      return PyFloat_AS_DOUBLE(value.ptr());
-    if (PyLong_Check(value.ptr()) || PyObject_IsInstance(value.ptr(), floating_.ptr()) != 1)
+    if (!PyFloat_Check(value.ptr()) &&
+        (PyLong_Check(value.ptr()) || PyObject_IsInstance(value.ptr(), floating_.ptr()) != 1))
       return std::nullopt;
-    return PyFloat_AsDouble(value.ptr());
+    const double number = PyFloat_AsDouble(value.ptr());
+    const bool fits = std::isinf(number) || !std::isinf(static_cast<float>(number));
+    return fits ? std::optional<double>(number) : std::nullopt;
   }
 
 private:

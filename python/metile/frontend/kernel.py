@@ -33,6 +33,7 @@ HINTS = {"WM", "WN", "NUM_SG", "COOPERATIVE", "SEPARATED", "RELAXED_PRECISION", 
          "num_stages", "num_simdgroups", "num_warps"}
 _TILE_THREADS = 128
 _RAISE = dis.opmap["RAISE_VARARGS"]
+_BEYOND_F32 = float.fromhex("0x1.ffffffp127")  # and more is rounded to infinity
 _MOST_LANES = (1 << 31) - 1  # more does not fit the numbers of lanes
 _LONG_ROW = 32768  # elements: shorter rows stay in the second-level cache of CPUs, where another pass costs less than collecting sums
 _KEPT_ITERATIONS = 16  # of loops of threads, which GPUs write out: kRegisters in target/gpu/keep_rows.cpp
@@ -203,6 +204,8 @@ class Kernel:
 
     def _number(self, name: str, value):
         if isinstance(value, (float, np.floating)):
+            if np.isfinite(value) and abs(float(value)) >= _BEYOND_F32:
+                raise OverflowError(f"'{name}' of kernel '{self.name}' is {float(value)}: floats are f32")
             return float(value)
         if not -(1 << 31) <= int(value) < 1 << 31:
             raise OverflowError(f"'{name}' of kernel '{self.name}' is {int(value)}: integers are i32")
