@@ -441,3 +441,28 @@ def test_dims_are_sizes_of_dimensions_of_the_program(device):
     for dims, text in (({"K": 4}, "the program has no dimension K"), ({"D": -1}, "D is a size"), ({"D": True}, "D is a size")):
         with pytest.raises(ValueError, match=text):
             vortex.compile(source=source, dims=dims)
+
+
+TOO_LARGE = [("f32", 1e300), ("f32", -1e39), ("f32", 10**39), ("f32", np.float64(1e300)), ("f16", 70000.0), ("f16", 10**6), ("f16", -65520), ("f16", np.int64(65520))]
+
+
+@pytest.mark.parametrize("where", ["device", "interpreter"])
+@pytest.mark.parametrize("kind, value", TOO_LARGE)
+def test_numbers_that_would_become_infinite_are_refused(device, where, kind, value):
+    source = f"kernel add(a: {kind}, x: &mut Tensor<{kind}, [N]>) {{ x[thread.global_id] += a }}"
+    program = vortex.compile(source=source, device=device if where == "device" else where)
+    x = np.zeros(3, {"f32": np.float32, "f16": np.float16}[kind])
+    for _ in range(2):
+        with pytest.raises((vortex.Error, OverflowError), match="argument .*'a'.*(cannot hold|does not fit)"):
+            program.add(value, x)
+    assert (x == 0).all()
+
+
+@pytest.mark.parametrize("where", ["device", "interpreter"])
+def test_numbers_of_a_float_parameter_are_rounded_to_the_nearest(device, where):
+    source = "kernel add(a: f16, x: &mut Tensor<f16, [N]>) { x[thread.global_id] += a }"
+    program = vortex.compile(source=source, device=device if where == "device" else where)
+    for value in (2049, 2051, 65519, -65519.0, 0.1, np.float32(1 / 3), float("inf"), -np.inf, 1e-300):
+        x = np.zeros(3, np.float16)
+        program.add(value, x)
+        np.testing.assert_array_equal(x, np.float16(value))

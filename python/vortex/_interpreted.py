@@ -69,7 +69,7 @@ def _array(kernel: str, index: int, param: dict, value) -> Array:
     if array.dtype != param["dtype"]:
         raise TypeError(f"{what} has elements of type {param['dtype']}; an array of {array.dtype} was given")
     if len(array.shape) != param["rank"]:
-        raise ValueError(f"{what} has {param['rank']} dimensions; an array of {len(array.shape)} was given")
+        raise ValueError(f"{what} has {param['rank']} dimension{'s' if param['rank'] != 1 else ''}; an array of {len(array.shape)} was given")
     return array
 
 
@@ -102,7 +102,11 @@ def _bits(kernel: str, param: dict, value) -> int:
         value = value[()]  # an element of an array that is given for a tuple
     if isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating)):
         if kind.kind not in "iub":
-            return int.from_bytes(kind.type(value).tobytes(), "little")
+            with np.errstate(over="ignore"):
+                rounded = kind.type(value)
+            if np.isfinite(float(rounded)) or not np.isfinite(float(value)):
+                return int.from_bytes(rounded.tobytes(), "little")
+            raise _errors.RuntimeFailure(f"cannot launch kernel '{kernel}': argument '{param['name']}' is a scalar {param['dtype']}, which cannot hold {value!r}")
         if int(value) == value and np.iinfo(kind).min <= int(value) <= np.iinfo(kind).max if kind.kind != "b" else value in (0, 1):
             return int(value) & (1 << 64) - 1
         raise _errors.RuntimeFailure(f"cannot launch kernel '{kernel}': argument '{param['name']}' is a scalar {param['dtype']}, which cannot hold {value!r}")

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <bit>
+#include <cmath>
 
 namespace vortex {
 
@@ -27,6 +28,12 @@ std::optional<uint64_t> integerBits(ScalarType type, uint64_t bits, bool negativ
   return !negative && bits <= limit ? std::optional(bits) : std::nullopt;
 }
 
+/// The value rounded to a float type, if that leaves it finite.
+std::optional<uint64_t> roundedBits(ScalarType type, double value) {
+  const uint64_t bits = floatBits(type, value);
+  return std::isfinite(value) && !std::isfinite(floatValue(type, bits)) ? std::nullopt : std::optional(bits);
+}
+
 }  // namespace
 
 Argument::Argument(double value) : kind_(Kind::Float), bits_(std::bit_cast<uint64_t>(value)) {}
@@ -47,11 +54,11 @@ Result<hal::Argument> RuntimeAccess::toHal(const Argument& argument, const artif
   std::optional<uint64_t> bits;
   if (argument.kind_ == Kind::Float) {
     if (isFloat(param.type))
-      bits = floatBits(param.type, std::bit_cast<double>(argument.bits_));
+      bits = roundedBits(param.type, std::bit_cast<double>(argument.bits_));
   } else if (isBool == (param.type == ScalarType::Bool)) {
     const double value =
         negative ? static_cast<double>(static_cast<int64_t>(argument.bits_)) : static_cast<double>(argument.bits_);
-    bits = isFloat(param.type) ? floatBits(param.type, value) : integerBits(param.type, argument.bits_, negative);
+    bits = isFloat(param.type) ? roundedBits(param.type, value) : integerBits(param.type, argument.bits_, negative);
   }
   if (bits)
     return hal::Argument(hal::Scalar{param.type, *bits});
