@@ -10,6 +10,8 @@ REFUSED = [
     # name, id, part of the message, source
     ("undeclared_name", "E0901", "undeclared identifier", KERNEL % "out[i] = @missing;"),
     ("wrong_argument_type", "E0901", "no matching function", "void f(device int* p) {}\n" + KERNEL % "@f(out);"),
+    ("half_of_a_bfloat", "E0901", "is not allowed: static_cast converts, or a cast by way of float", KERNEL % "bfloat b = 1; out[i] = @half(b);"),
+    ("cast_of_a_half_to_bfloat", "E0901", "is not allowed: static_cast converts, or a cast by way of float", KERNEL % "half h = 1; out[i] = @(bfloat)h;"),
     ("missing_semicolon", "E0901", "expected ';'", KERNEL % "out[i] = 1@"),
     ("assignment_to_constant", "E0901", "not assignable", "kernel void k(constant float* c [[buffer(0)]]) { c[0] @= 1; }\n"),
     ("unknown_attribute_argument", "E0901", "undeclared", "kernel void k(device float* out @[[buffer(nowhere)]]) {}\n"),

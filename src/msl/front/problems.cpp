@@ -17,6 +17,9 @@ static std::string inMetalsWords(std::string message) {
       message.replace(at, word.size(), metals);
   if (message.starts_with("unknown attribute ") && message.ends_with(" ignored"))
     message.resize(message.size() - std::string_view(" ignored").size());  // it is an error here
+  if (message.ends_with(" is not allowed") && message.find("'half' (aka '_Float16')") != std::string::npos &&
+      message.find("'bfloat' (aka '__bf16')") != std::string::npos)
+    message += ": static_cast converts, or a cast by way of float";
   return message;
 }
 
