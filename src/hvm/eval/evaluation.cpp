@@ -111,7 +111,7 @@ World::Normal Evaluation::normalize(Machine& machine, Term& value, bool mayOfflo
   static constexpr unsigned kMaxNested = 1000;  // each takes some of the thread's own stack
   Worker& worker = *workers_[machine.id()];
   if (++worker.nested > kMaxNested) {
-    machine.fail(base::concat("RUNTIME_ERROR: more than ", kMaxNested, " calls of %nf inside each other"));
+    machine.fail(base::concat("RUNTIME_ERROR: more than ", kMaxNested, " calls of %nf or %gnf inside each other"));
     return Normal::Failed;
   }
   Loc root = machine.allocate(1);
