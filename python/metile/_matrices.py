@@ -34,6 +34,8 @@ def place_of(trace, pointer, row, stride, height: int, rows, what: str, is_writt
         trace.fail(f"{what} takes a pointer that is a parameter of the kernel", TypeError)
     pointer.check(trace)
     stride = unwrap(stride)
+    if is_number(stride) and stride <= 0:
+        trace.fail(f"{what} of a matrix with rows of {stride} elements: the stride is a positive number", ValueError)
     start, terms = terms_of(0 if pointer.offset is None else unwrap(pointer.offset))
     moves = _moves(trace, terms, stride)
     if rows is not None:

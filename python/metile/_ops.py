@@ -190,6 +190,8 @@ def load(pointer, mask=None, other=None) -> Value:
     value = Value(trace, trace.add("load", base, offset, _mask(trace, mask)))
     value.recipe = ("load", pointer.base, pointer.offset, mask)
     of_lanes(value, pointer.offset, mask)
+    if other is not None:
+        operand(trace, other, "`other` of load")
     return value if other is None or mask is None else make("where", mask, value, other)
 
 
@@ -484,6 +486,11 @@ def cdiv(a, b):
 def next_power_of_2(n):
     """The smallest power of two that is not below n; 1 for n <= 0."""
     value = unwrap(n)
+    if not is_number(value):
+        message = f"next_power_of_2 takes a number that is known while the kernel is traced, not {'a traced value' if isinstance(value, Value) else _kind(value)}"
+        if isinstance(value, Value):
+            value.trace.fail(f"{message}: compute it at the launch and pass it as a constexpr", TypeError)
+        raise TypeError(message)
     power = 1 if value <= 1 else 1 << math.ceil(math.log2(value)) if value < 1 << 48 else 1 << (int(value) - 1).bit_length()
     return constexpr(power) if isinstance(n, constexpr) else power
 

@@ -64,10 +64,11 @@ class Specialised:
         if self._has_warned:
             return
         self._has_warned = True
+        warns = is_on("METILE_WARNINGS")
         for name, rendered in findings:
             if name == "W0631":
                 self._races = rendered
-            elif name in _ABOUT_RESULTS or is_on("METILE_WARNINGS"):
+            elif name in _ABOUT_RESULTS or warns:
                 warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
 
     @property

@@ -205,10 +205,16 @@ class Value(Traced):
         self.is_argument = self.is_counter = False  # an integer of the launch; of a loop
 
     def __neg__(self):
-        return make("neg", self)
+        made, known = make("neg", self), self.host
+        if known is not None:
+            made.host = lambda numbers: -known(numbers)
+        return made
 
     def __pos__(self):
         return self
+
+    def __deepcopy__(self, memo):
+        return self  # it is recorded once
 
     def __invert__(self):
         return make("not", self)
@@ -238,6 +244,9 @@ class Pointer(Traced):
     def __init__(self, trace: Trace, base, offset=None):
         super().__init__(trace)
         self.base, self.offset = base, offset
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __add__(self, other):
         if isinstance(other, Pointer):

@@ -166,7 +166,7 @@ def test_what_is_no_array_is_told_as_on_a_device():
     program = vortex.compile(source=SOURCE, device="interpreter")
     for given, error, message in (([1.0], TypeError, "argument 1 .'x'. of kernel 'total' is a list"),
                                   (np.zeros(3), TypeError, "has elements of type f32; an array of f64"),
-                                  (np.zeros((3, 3), np.float32), ValueError, "has 1 dimensions; an array of 2"),
+                                  (np.zeros((3, 3), np.float32), ValueError, "has 1 dimension; an array of 2"),
                                   (np.array([None]), TypeError, "has elements of type object, which kernels do not take")):
         with pytest.raises(error, match=message):
             program.total(given)

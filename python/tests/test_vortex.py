@@ -87,7 +87,7 @@ def test_a_prepared_launch_repeats(program, device):
 @pytest.mark.parametrize("arguments, kind, message", [
     ((np.zeros(3, np.float32),), TypeError, "takes 2 arguments (x, factor), 1 given"),
     ((np.zeros(3, np.float64), 1), TypeError, "has elements of type f32; an array of f64 was given"),
-    ((np.zeros((3, 3), np.float32), 1), ValueError, "has 1 dimensions; an array of 2 was given"),
+    ((np.zeros((3, 3), np.float32), 1), ValueError, "has 1 dimension; an array of 2 was given"),
     ((np.zeros(3, np.complex64), 1), TypeError, "elements of a type that kernels do not take"),
     (("x", 1), TypeError, "is a str, not an array"),
     ((None, 1), TypeError, "is a NoneType, not an array"),

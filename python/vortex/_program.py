@@ -330,6 +330,8 @@ def compile(path=None, *, source: str | None = None, name: str = "<source>", dev
     reports accesses out of bounds, races and uninitialised reads."""
     if (path is None) == (source is None):
         raise TypeError("compile() takes a path or source=, one of them")
+    if path is not None and not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"compile() takes the path of a program, not a {type(path).__name__}")
     if isinstance(path, str) and "\n" in path:
         raise ValueError("compile() takes the path of a program; its text is given as source=")
     if source is None:
@@ -340,6 +342,11 @@ def compile(path=None, *, source: str | None = None, name: str = "<source>", dev
             raise _errors.CompileError(f"{path} is not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}") from None
     elif not isinstance(source, str):
         raise TypeError(f"source= is the text of a program, not a {type(source).__name__}")
+    else:
+        try:
+            source.encode()
+        except UnicodeEncodeError as error:
+            raise _errors.CompileError(f"source= is no text: character {error.start} is {source[error.start]!r}, a half of a character") from None
     for dim, value in (dims or {}).items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
             raise ValueError(f"dims: {dim} is a size, not {value!r}")

@@ -301,9 +301,15 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
       return hal::launchError(artifact, argument.error());
     prepared.arguments.push_back(*std::move(argument));
   }
-  for (const std::optional<Tensor>& result : options.results)
-    prepared.options.results.push_back(
-        result ? std::optional(storageOf(artifact, prepared.options.results.size(), *result)) : std::nullopt);
+  for (const std::optional<Tensor>& result : options.results) {
+    const size_t number = prepared.options.results.size();
+    if (result && number < artifact.results.size() && isNumber(artifact, number) && result->rank() != 0)
+      return hal::launchError(artifact,
+                              concat("the storage for result '", artifact.results[number].name, "' is a tensor ",
+                                     name(result->type), "[", base::join(result->extents, ", "), "], needed is ",
+                                     name(result->type), "[]"));
+    prepared.options.results.push_back(result ? std::optional(storageOf(artifact, number, *result)) : std::nullopt);
+  }
   if (options.allocate)
     prepared.options.allocate = [&artifact,
                                  make = options.allocate](size_t number, artifact::ScalarType type,

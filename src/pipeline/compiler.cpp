@@ -213,7 +213,7 @@ bool Compiler::dumps() const {
 
 void Compiler::keep(const std::string& key, std::span<const uint8_t> bytes) {
   if (auto stored = cache_->put(key, bytes); !stored && options_.warn && !std::exchange(warnedCache_, true))
-    options_.warn("compiled kernels are not kept: " + stored.error().message);
+    options_.warn(stored.error().message);
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> Compiler::scheduledModule(const lang::Function& kernel, const irgen::Options& request,

@@ -23,7 +23,7 @@ Result<std::vector<uint8_t>> EntrySource::make(const std::string& symbol) {
     return code.takeError();
   if (cache_)
     if (auto stored = cache_->put(key, *code); !stored && warn_)
-      warn_("compiled kernels are not kept: " + stored.error().message);
+      warn_(stored.error().message);
   return made_.emplace(symbol, std::move(code).value()).first->second;
 }
 

@@ -52,9 +52,11 @@ Argument number(nb::handle value, const Place& what) {
     return integer(value, what);
   if (PyFloat_Check(value.ptr()))
     return Argument(PyFloat_AS_DOUBLE(value.ptr()));
-  if (nb::hasattr(value, "item")) {  // numbers of NumPy
-    const nb::object plain = value.attr("item")();
-    if (PyFloat_Check(plain.ptr()) || PyLong_Check(plain.ptr()))
+  if (nb::hasattr(value, "item")) {  // numbers of NumPy, and arrays, of which those of one element are numbers
+    nb::object plain = nb::steal(PyObject_CallMethod(value.ptr(), "item", nullptr));
+    if (!plain.is_valid())
+      PyErr_Clear();
+    else if (PyFloat_Check(plain.ptr()) || PyLong_Check(plain.ptr()))
       return number(plain, what);
   }
   const std::string type =
@@ -85,7 +87,8 @@ Arguments convert(const Device& device, const BoundKernel& kernel, nb::tuple giv
                             name(array.tensor.type) + " was given")
                                .c_str());
     if (array.tensor.rank() != params[i].rank)
-      throw nb::value_error((what.text() + " has " + std::to_string(params[i].rank) + " dimensions; an array of " +
+      throw nb::value_error((what.text() + " has " + std::to_string(params[i].rank) +
+                             (params[i].rank == 1 ? " dimension" : " dimensions") + "; an array of " +
                              std::to_string(array.tensor.rank()) + " was given")
                                 .c_str());
     out.values.push_back(array.tensor);

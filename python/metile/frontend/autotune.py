@@ -30,7 +30,7 @@ _FINAL = 0.08
 class Config:
     """Values for constexprs and hints."""
 
-    def __init__(self, num_simdgroups: int = 4, num_stages: int = 1, **constexprs):
+    def __init__(self, *, num_simdgroups: int = 4, num_stages: int = 1, **constexprs):
         self.num_simdgroups, self.num_stages = num_simdgroups, num_stages
         self.kwargs = {**constexprs, **({"num_stages": num_stages} if num_stages > 1 else {})}
 
@@ -65,6 +65,9 @@ class Autotuned:
         self.configs, self.key = list(configs), list(key)
         if not self.configs:
             raise ValueError(f"autotune of '{self.kernel_fn.name}': there are no configurations")
+        for config in self.configs:
+            if not isinstance(config, Config):
+                raise TypeError(f"autotune of '{self.kernel_fn.name}': configs are metile.Config, not a {type(config).__name__}")
         unknown = [name for name in self.key if name not in self.kernel_fn.signature.parameters]
         if unknown:
             raise ValueError(f"autotune of '{self.kernel_fn.name}': the kernel has no parameter '{unknown[0]}' to tune by")

@@ -32,7 +32,10 @@ class Buffer:
                 raise TypeError("Buffer() takes a shape or data=")
             extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
             self._array = np.zeros(extents, numpy_dtype(dtype))
-            dtype_of(self._array, "dtype")
+            try:
+                dtype_of(self._array, "the buffer")
+            except TypeError as error:
+                raise TypeError(f"Buffer(dtype={dtype!r}): {str(error).replace(chr(39) + 'the buffer' + chr(39), 'it')}") from None
         self._flat = self._array.reshape(-1)
         self._flat.flags.writeable = self._array.flags.writeable
         self._mirrors: dict[str, _vortex.Mirror] = {}  # by device
