@@ -175,7 +175,7 @@ def test_launches_on_arrays_of_one_library_go_straight_to_the_runtime(call):
 
 @pytest.mark.parametrize("call, kind, message", [
     ("scale(x, ours)", TypeError, "'factor'"),
-    ("scale(vortex.empty([8, 8], 'f32', 'cuda:0'), 2.0)", ValueError, "has 1 dimensions"),
+    ("scale(vortex.empty([8, 8], 'f32', 'cuda:0'), 2.0)", ValueError, "has 1 dimension;"),
     ("scale(vortex.empty(64, 'f16', 'cuda:0'), 2.0)", TypeError, "elements of type f32"),
     ("scale(ours, 2.0, out=())", TypeError, "out= has 0"),
     ("scale(ours, 2.0, out=(free, mine))", TypeError, "out= has 2"),
