@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 
+#include <algorithm>
+
 namespace vortex::hvm {
 
 Result<std::unique_ptr<Evaluation>> Evaluation::create(const Code& code, const EvaluationOptions& options) {
@@ -214,8 +216,16 @@ bool Evaluation::normalizePosition(Worker& worker, Loc position) {
     return false;
   }
   heap[position] = term;
+  // A copied function's variable stands for both copies' arguments, which are there or not: it depends on the order whether a call of %nf waits.
+  if (tagOf(term) == Sup && worker.nested > 0 && hasCopiedLambda() && doubt())
+    return false;
   visitValue(worker, term, position);
   return true;
+}
+
+bool Evaluation::hasCopiedLambda() const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [](const auto& worker) { return worker->machine->hasCopiedLambda(); });
 }
 
 /// The value of a stuck projection becomes final: it is normalized in a cell of its own. False: nothing to visit there.

@@ -130,6 +130,7 @@ private:
   Term lift(const Level& level);
 
   bool isOutOfFuel(uint64_t count);
+  bool hasCopiedLambda() const;
   Machine& first() const { return *workers_[0]->machine; }
   Error failure() const { return Error{error_}; }
 

@@ -195,11 +195,16 @@ TEST(HvmEvaluation, CollectionsStayCompleteOverPassesOfSeveralThreads) {
 
 // The right operand is reduced ahead of need, and then the left one does not need it.
 TEST(HvmEvaluation, OperandsThatAreNotNeededChangeNothing) {
-  const std::string library = "@loop = λ&n. @loop(n + 1)\n@fail = λ{0: 1(2); λn. @fail(n - 1)}\n"
-                              "@fib = λ{0: 0; 1: 1; λ&n. @fib(n - 1) + @fib(n - 2)}\n"
-                              "@lost = λ{0: &{}; λn. @lost(n - 1)}\n@wait = λ{0: λx. x; λn.λx. @wait(n - 1, x)}\n@any "
-                              "= λ{0: *; λn. @any(n - 1)}\n";
+  const std::string library =
+      "@loop = λ&n. @loop(n + 1)\n@fail = λ{0: 1(2); λn. @fail(n - 1)}\n"
+      "@fib = λ{0: 0; 1: 1; λ&n. @fib(n - 1) + @fib(n - 2)}\n"
+      "@lost = λ{0: &{}; λn. @lost(n - 1)}\n@wait = λ{0: λx. x; λn.λx. @wait(n - 1, x)}\n@any "
+      "= λ{0: *; λn. @any(n - 1)}\n"
+      "@map = λ&f.λ{[]: []; <>: λh.λt. f(h) <> @map(f, t)}\n@sum = λ{[]: 0; <>: λh.λt. h + @sum(t)}\n";
   const char* terms[] = {
+      "@sum(@map(λv&A. %nf(λ{4: 2; λw. w << (v₀ < 3)}(v₁)) * 1, [1,2]))",
+      "@sum(@map(λv&A. %nf(#P{v₀, v₁ + 5}) === #P{2, 7}, [1,2,3]))",
+      "@fib(8) + @sum(@map(λv&A. %nf(λ{1: λx. @fib(6) + x; λw.λx. w * x}(v₁, v₀)), [1,2,3]))",
       "[@lost(300) + @loop(0), @fib(9)]",
       "[@lost(300) === @fail(100), @fib(9)]",
       "[@any(300) === @loop(0), @fib(9)]",

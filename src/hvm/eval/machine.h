@@ -149,6 +149,8 @@ public:
   /// From the next safe point on, other machines work on the same heap at the same time.
   void beginSharing() { isShared_ = true, isAlone_ = false; }
 
+  /// Has this machine duplicated a lambda whose variable is used?
+  bool hasCopiedLambda() const { return hasCopiedLambda_.load(std::memory_order_relaxed); }
   uint32_t id() const { return id_; }
   World& world() const { return world_; }
   Term* heapWords() const { return heap_.words(); }
@@ -191,6 +193,7 @@ private:
   uint64_t interactions_ = 0;
   Term reduced_ = 0;  // what the innermost reduce() has come to
   bool takesStuckAsFinal_ = false, isAlone_ = true, doubts_ = false;
+  std::atomic<bool> hasCopiedLambda_{false};
   std::string error_;
   alignas(64) std::atomic<bool> isAsked_{false};  // others write it
 };

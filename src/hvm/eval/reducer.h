@@ -205,6 +205,7 @@ struct Reducer {
       }
       return {makeTerm(Lm0, label, body), makeTerm(Lm1, label, body)};
     }
+    machine.hasCopiedLambda_.store(true, std::memory_order_relaxed);
     // One piece: who asks for a side asks for the body next.
     const Loc zero = take(3), one = zero + 1, body = zero + 2;
     const Term variable = makeTerm(Svr, label, zero);
