@@ -188,6 +188,14 @@ Value Arithmetic::intPower(Location loc, Value base, Value exponent, uint32_t wi
   return result;
 }
 
+/// 1 or -1: of other integers `1 / base ** n` is 0.
+Value Arithmetic::isUnit(Location loc, Value base) const {
+  Value one = constantLike(loc, base, 1);
+  Value isOne = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, base, one);
+  Value isMinusOne = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, base, constantLike(loc, base, -1));
+  return b_.create<arith::OrIOp>(loc, isOne, isMinusOne);
+}
+
 Value Arithmetic::power(Location loc, Value base, Scalar kind, Value exponent) const {
   mlir::Operation* definition = exponent.getDefiningOp();
   if (auto broadcast = llvm::dyn_cast_or_null<ir::BroadcastOp>(definition))
@@ -205,9 +213,20 @@ Value Arithmetic::power(Location loc, Value base, Scalar kind, Value exponent) c
     }
     return b_.create<mlir::math::PowFOp>(loc, base, exponent, flags_);
   }
-  if (auto number = constant ? llvm::dyn_cast<mlir::IntegerAttr>(constant.getValue()) : mlir::IntegerAttr())
-    return constantPower(loc, base, number.getValue().getZExtValue(), false);
-  return intPower(loc, base, exponent, bitWidth(kind));
+  if (auto number = constant ? llvm::dyn_cast<mlir::IntegerAttr>(constant.getValue()) : mlir::IntegerAttr()) {
+    if (isUnsigned(kind) || !number.getValue().isNegative())
+      return constantPower(loc, base, number.getValue().getZExtValue(), false);
+    return b_.create<arith::SelectOp>(loc, isUnit(loc, base),
+                                      constantPower(loc, base, number.getValue()[0] ? 1 : 2, false),
+                                      constantLike(loc, base, 0));
+  }
+  Value result = intPower(loc, base, exponent, bitWidth(kind));
+  if (isUnsigned(kind))
+    return result;
+  Value zero = constantLike(loc, base, 0);
+  Value isNegative = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, exponent, zero);
+  Value reciprocal = b_.create<arith::SelectOp>(loc, isUnit(loc, base), result, zero);
+  return b_.create<arith::SelectOp>(loc, isNegative, reciprocal, result);
 }
 
 }  // namespace vortex::irgen

@@ -39,6 +39,7 @@ private:
   mlir::Value compare(mlir::Location loc, lang::BinaryOp op, lang::Scalar kind, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value intPower(mlir::Location loc, mlir::Value base, mlir::Value exponent, uint32_t width) const;
   mlir::Value constantPower(mlir::Location loc, mlir::Value base, uint64_t exponent, bool isFloat) const;
+  mlir::Value isUnit(mlir::Location loc, mlir::Value base) const;
   mlir::Value multiply(mlir::Location loc, bool isFloat, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value vxInt(mlir::Location loc, ir::IntKind kind, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value elementaryFunction(mlir::Location loc, lang::Builtin builtin, mlir::ValueRange args) const;
