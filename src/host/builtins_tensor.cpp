@@ -159,6 +159,11 @@ Value Evaluator::random(const Expr& expr) {
     const bool isAny = isUnsigned(type) ? static_cast<uint64_t>(low) < static_cast<uint64_t>(high) : low < high;
     if (!isAny)
       return fail("E0707", expr, base::concat("no integer is at least `low`, ", low, ", and below `high`, ", high));
+    const bool isWide = width == 8;  // whose bounds are of its type
+    if (!isWide && (low < lang::lowest(type) || high > lang::highest(type) + 1))
+      return fail(
+          "E0707", expr,
+          base::concat("`", name(type), "` does not hold all integers from `low`, ", low, ", below `high`, ", high));
   }
   std::vector<uint8_t> bytes(count * width);
   for (size_t i = 0; i < count; ++i) {

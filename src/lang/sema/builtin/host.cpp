@@ -259,27 +259,27 @@ Expr* checkRandom(BuiltinCall& call) {
   std::vector<DimExpr> shape;
   for (const Expr* extent : extents)
     shape.push_back(dimOf(body, extent));
-  const size_t rank = extents.size();
-  std::vector<Expr*> args{
-      make(body, ExprKind::MakeArray, body.types.array(usize(body), rank), call.placed[0]->range, std::move(extents))};
+  std::vector<Expr*> args{make(body, ExprKind::MakeArray, body.types.array(usize(body), shape.size()),
+                               call.placed[0]->range, std::move(extents))};
   Type u64 = body.types.scalar(Scalar::U64);
   Expr* seed = call.has(1) ? convert(body, asIndex(body, call.arg(1, u64), nullptr), usize(body), Site::Argument)
                            : makeInt(body, 0, usize(body), call.range());
   if (isError(seed))
     return call.failed();
   args.push_back(cast(body, seed, u64));
-  Type bound = isInteger ? elem : body.types.scalar(Scalar::F64);
-  const double defaults[] = {0, 1};
+  const Scalar ofInteger = bitWidth(elem->scalar) < 64 ? Scalar::I64 : elem->scalar;  // holds what `high` excludes
+  Type bound = body.types.scalar(isInteger ? ofInteger : Scalar::F64);
   for (size_t i = 2; i < 4; ++i) {
     if (!call.has(i)) {
       Expr* value = make(body, isInteger ? ExprKind::Int : ExprKind::Float, bound, call.range());
-      value->floatValue = defaults[i - 2];
+      value->floatValue = i == 2 ? 0 : 1;
       value->intValue = i == 2 ? 0 : 100;
       args.push_back(value);
       continue;
     }
     Expr* value = call.arg(i, bound);
-    if (!isError(value) && !isInteger && value->type->kind == TypeKind::Scalar && isFloat(value->type->scalar))
+    if (!isError(value) &&
+        (isInteger ? value->type == elem : value->type->kind == TypeKind::Scalar && isFloat(value->type->scalar)))
       value = cast(body, value, bound);
     value = isError(value) ? value : convert(body, value, bound, Site::Argument);
     if (isError(value))
