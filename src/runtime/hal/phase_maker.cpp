@@ -68,7 +68,7 @@ Result<void> PhaseMaker::addPhase(const artifact::Phase& phase) {
   LaunchPhase added;
   added.phase = &phase;
   added.slots = slots_;
-  Result<uint64_t> blocks = evaluateDims(phase, "grid", phase.grid, added.grid);
+  Result<uint64_t> blocks = evaluateDims("grid", phase.grid, added.grid);
   if (!blocks)
     return blocks.takeError();
   added.blocks = *blocks;
@@ -76,18 +76,16 @@ Result<void> PhaseMaker::addPhase(const artifact::Phase& phase) {
     return {};
   for (int axis = 0; axis < 3; ++axis)
     if (const uint32_t limit = device_.maxGrid[axis]; limit != 0 && added.grid[axis] > limit)
-      return fail(concat("phase '", phase.name, "' has ", added.grid[axis], " blocks in ", "xyz"[axis],
-                         ", the device allows ", limit));
-  const Result<uint64_t> threads = evaluateDims(phase, "block", phase.block, added.block);
+      return fail(concat("it has ", added.grid[axis], " blocks in ", "xyz"[axis], ", the device allows ", limit));
+  const Result<uint64_t> threads = evaluateDims("block", phase.block, added.block);
   if (!threads)
     return Error{threads.error()};
   if (*threads == 0)
-    return fail(concat("phase '", phase.name, "' has 0 threads per block"));
+    return fail("it has 0 threads per block");
   const uint32_t threadLimit = device_.maxBlockThreads;  // each may run several of the program's
   const int64_t hardware = sizes_[phase.hardwareThreads];
   if (hardware < 0 || hardware > INT32_MAX || (threadLimit != 0 && hardware > threadLimit))
-    return fail(concat("phase '", phase.name, "' has ", hardware, " hardware threads per block, the device allows ",
-                       threadLimit));
+    return fail(concat("it has ", hardware, " hardware threads per block, the device allows ", threadLimit));
   added.hardwareThreads = static_cast<uint32_t>(hardware);
   while (added.version < phase.versions.size() && sizes_[phase.versions[added.version].when] == 0)
     ++added.version;
@@ -137,14 +135,13 @@ std::string PhaseMaker::scalars() const {
   return text;
 }
 
-Result<uint64_t> PhaseMaker::evaluateDims(const artifact::Phase& phase, const char* what, const size::Id (&ids)[3],
-                                          uint32_t (&dims)[3]) const {
+Result<uint64_t> PhaseMaker::evaluateDims(const char* what, const size::Id (&ids)[3], uint32_t (&dims)[3]) const {
   int64_t values[3];
   for (int axis = 0; axis < 3; ++axis) {
     const std::optional<int64_t> value = sizes_.exactly(ids[axis]);
     if (!value)
-      return fail(concat("phase '", phase.name, "' has an impossible ", what, " of a size along ", "xyz"[axis],
-                         " that does not fit 63 bits", scalars()));
+      return fail(concat("it has an impossible ", what, " of a size along ", "xyz"[axis], " that does not fit 63 bits",
+                         scalars()));
     values[axis] = *value;
   }
   const auto outside = [](int64_t value) { return value < 0 || value > INT32_MAX; };
@@ -152,8 +149,7 @@ Result<uint64_t> PhaseMaker::evaluateDims(const artifact::Phase& phase, const ch
   if (!outside(values[0]) && !outside(values[1]) && !outside(values[2]))
     total = product(values, 1);
   if (!total)
-    return fail(concat("phase '", phase.name, "' has an impossible ", what, " of ", values[0], " x ", values[1], " x ",
-                       values[2]));
+    return fail(concat("it has an impossible ", what, " of ", values[0], " x ", values[1], " x ", values[2]));
   for (int axis = 0; axis < 3; ++axis)
     dims[axis] = static_cast<uint32_t>(values[axis]);
   return *total;

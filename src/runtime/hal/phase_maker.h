@@ -24,8 +24,7 @@ private:
   Result<void> addPhase(const artifact::Phase& phase);
   Result<void> addMaps(LaunchPhase& added) const;
   std::string scalars() const;
-  Result<uint64_t> evaluateDims(const artifact::Phase& phase, const char* what, const size::Id (&ids)[3],
-                                uint32_t (&dims)[3]) const;
+  Result<uint64_t> evaluateDims(const char* what, const size::Id (&ids)[3], uint32_t (&dims)[3]) const;
 
   const DeviceInfo& device_;
   const artifact::Kernel& kernel_;
