@@ -100,6 +100,16 @@ void labelFurther(const Graph& graph, const Finding& finding, diag::DiagnosticBu
     builder.note(base::concat("and ", finding.further.size() - kMostFurther, " more accesses"));
 }
 
+/// Of `c[i] += v`.
+void suggestAtomic(const Graph& graph, StepId writer, diag::DiagnosticBuilder& builder) {
+  const Expr* statement = graph[writer].origin;
+  if (!statement || statement->kind != ExprKind::Assign || !statement->hasOp)
+    return;
+  const Type type = asAssign(*statement).place.type;
+  if (statement->binaryOp == BinaryOp::Add && type->kind == TypeKind::Scalar && bitWidth(type->scalar) >= 32)
+    builder.help("`atomic_add(&mut …, …)` adds for every thread, also where several meet");
+}
+
 void reportMeeting(const Graph& graph, const Finding& finding, bool isError, diag::DiagnosticSink& sink) {
   const auto [first, second] = finding.steps;
   const Meeting& meeting = *finding.verdict->meeting;
@@ -129,8 +139,9 @@ void reportMeeting(const Graph& graph, const Finding& finding, bool isError, dia
     builder.help("threads of other blocks may meet here too, which `sync_block()` does not order: write where no other "
                  "thread reads, use an atomic, or launch twice");
   else
-    builder.help(
-        "separate the accesses by `sync_block()`, let each thread write elements of its own, or use an atomic");
+    builder.help(base::concat(a == b ? "" : "separate the accesses by `sync_block()`, ",
+                              "let each thread write elements of its own, or use an atomic"));
+  suggestAtomic(graph, writer, builder);
 }
 
 void reportUnknown(const Graph& graph, const Finding& finding, bool isError, diag::DiagnosticSink& sink) {
@@ -149,10 +160,11 @@ void reportUnknown(const Graph& graph, const Finding& finding, bool isError, dia
   if (const Expr* subscript = cause ? nullptr : undecidedSubscript(graph, writer))
     builder.label(subscript->range, "no proof tells this apart for two threads");
   if (finding.verdict->meeting)
-    builder.note(describe(*finding.verdict->meeting) + "; an `assert` in the kernel excludes such arguments");
+    builder.note(describe(*finding.verdict->meeting) + "; an `assert` in the kernel would exclude such arguments");
   if (cause && cause->kind == ExprKind::Builtin && cause->builtin == Builtin::AtomicAdd)
     builder.help("tickets differ for all threads if the amounts are positive and the counter cannot come round: count "
                  "in a `u64`, or in loops of constant length, or only as long as the number drawn is below a bound");
+  suggestAtomic(graph, writer, builder);
   builder.help("`@unchecked(races)` on the statement says that they never meet; `--check` finds races while running");
 }
 
