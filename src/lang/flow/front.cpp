@@ -10,6 +10,7 @@
 #include "lang/flow/check/barriers.h"
 #include "lang/flow/check/bounds.h"
 #include "lang/flow/check/counting.h"
+#include "lang/flow/check/endless.h"
 #include "lang/flow/check/grid.h"
 #include "lang/flow/check/grid_barriers.h"
 #include "lang/flow/check/initialised.h"
@@ -233,6 +234,7 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   if (sink.hasErrors())
     return program;
   checkOwnership(*program, sink);
+  checkEndless(*program, sink);
   CheckedKernels kernels = prepareKernels(*program, options.launchGrids, options.launch, checks, sink);
   if (!sink.hasErrors())
     checkByteSizes(*program, sink);

@@ -10,6 +10,7 @@
 #include "lang/flow/check/surroundings.h"
 #include "lang/flow/race/launches.h"
 #include "lang/sema/kernel/default_block.h"
+#include "lang/sema/kernel/roots.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -24,7 +25,7 @@ public:
 
   void run() {
     for (uint32_t axis = 0; axis < std::min<size_t>(spec_.domain.size(), kAxes); ++axis)
-      if (mayHaveSurplus(axis))
+      if (mayHaveSurplus(spec_, axis))
         axes_.push_back(axis);
     if (axes_.empty())
       return;
@@ -37,15 +38,8 @@ private:
   struct Positions {
     bool isOfElement = false;  ///< of the element that the grid has a thread for
     bool isOfBlock = false;    ///< of the thread in its block
+    bool isOfWarp = false;     ///< a value that the lanes of the warp made together
   };
-
-  bool mayHaveSurplus(uint32_t axis) const {
-    const auto extent = spec_.domain[axis].asConstant();
-    std::optional<int64_t> block = defaultBlock(spec_, spec_.domain)[axis];
-    if (!spec_.block.empty())
-      block = axis < spec_.block.size() ? evaluateSize(*spec_.block[axis], {}) : 1;
-    return block != 1 && !(extent && block && *block > 0 && *extent % *block == 0);
-  }
 
   void visit(StepId step) {
     for (const Access& access : graph_.accessesOf(graph_[step])) {
@@ -62,7 +56,7 @@ private:
 
   bool mayBeLost(StepId step, const Access& access, uint32_t axis) {
     const Positions found = positionsOf(step, access, axis);
-    return !found.isOfElement && found.isOfBlock && !isOfOthersOnly(step, access, axis);
+    return !found.isOfElement && found.isOfBlock && !isOfOthersOnly(step, access, axis, found.isOfWarp);
   }
 
   /// What subscripts, value and conditions are computed from.
@@ -81,7 +75,9 @@ private:
         continue;
       if (nodes_[value].kind == NodeKind::Position)
         note(nodes_[value], axis, found);
-      else
+      else if (const Level level = levelOf(value); level == Level::Warp)
+        found.isOfWarp = true;
+      else if (level == Level::Lane)
         addOperands(value, pending);
     }
     return found;
@@ -98,6 +94,20 @@ private:
     case PositionKind::BlockDim:
     case PositionKind::GridDim: return;
     }
+  }
+
+  /// Of what threads exchanged: one value of the block or the warp is no thread's own. Warps of more axes than one have no first element.
+  Level levelOf(ValueId value) const {
+    const StepId id = graph_.definition(value);
+    if (id == kNoStep || graph_[id].kind != StepKind::Warp)
+      return Level::Lane;
+    const Step& step = graph_[id];
+    if (isBlockReduction(step.origin->builtin))
+      return Level::Block;
+    const Builtin builtin = step.origin->builtin;
+    const bool isShuffle = builtin >= Builtin::ShuffleXor && builtin <= Builtin::ShuffleIndex;
+    const bool isOne = !isShuffle || (builtin == Builtin::ShuffleIndex && nodes_.isConstant(graph_.uses(step).back()));
+    return isOne && spec_.domain.size() == 1 ? Level::Warp : Level::Lane;
   }
 
   void addPlace(PlaceId place, std::vector<ValueId>& out) const {
@@ -127,19 +137,20 @@ private:
   }
 
   /// No surplus thread gets to the store, or its element lies outside of the tensor.
-  bool isOfOthersOnly(StepId step, const Access& access, uint32_t axis) {
+  bool isOfOthersOnly(StepId step, const Access& access, uint32_t axis, bool isOfWarp) {
     const ValueId extent = dimensionValue(spec_.domain[axis], *graph_.function, nodes_);
     if (extent == kNoValue)
       return false;
     const ValueId base = nodes_.op(Op::Mul, kUsize, nodes_.position(PositionKind::BlockId, axis),
                                    nodes_.position(PositionKind::BlockDim, axis)),
                   id = nodes_.position(PositionKind::ThreadGlobalId, axis);
-    const Condition blockHasElements{nodes_.op(Op::Lt, kBool, base, extent), true},
+    const ValueId ofWarp = nodes_.op(Op::Sub, kUsize, id, nodes_.position(PositionKind::LaneId));
+    const Condition hasElements{nodes_.op(Op::Lt, kBool, isOfWarp ? ofWarp : base, extent), true},
         isSurplus{nodes_.op(Op::Lt, kBool, id, extent), false};
-    const PointId at = values_.assume(pointOf(step), {blockHasElements});
+    const PointId at = values_.assume(pointOf(step), {hasElements});
     if (values_.less(id, extent, at) == Truth::Yes)
       return true;
-    const PointId outside = values_.assume(pointOf(step), {blockHasElements, isSurplus});
+    const PointId outside = values_.assume(pointOf(step), {hasElements, isSurplus});
     return std::any_of(graph_.subscripts.begin(), graph_.subscripts.end(), [&](const Subscript& subscript) {
       return subscript.origin == access.origin &&
              std::any_of(subscript.parts.begin(), subscript.parts.end(), [&](const Subscript::Part& part) {
@@ -170,6 +181,14 @@ private:
 };
 
 }  // namespace
+
+bool mayHaveSurplus(const KernelSpec& spec, uint32_t axis) {
+  const auto extent = spec.domain[axis].asConstant();
+  std::optional<int64_t> block = defaultBlock(spec, spec.domain)[axis];
+  if (!spec.block.empty())
+    block = axis < spec.block.size() ? evaluateSize(*spec.block[axis], {}) : 1;
+  return block != 1 && !(extent && block && *block > 0 && *extent % *block == 0);
+}
 
 void checkSurplus(Graph& graph, const Structure& structure, diag::DiagnosticSink& sink) {
   if (graph.function->kernel->gridKind == GridKind::Domain && !graph.function->kernel->tile)

@@ -6,6 +6,9 @@
 
 namespace vortex::lang::flow {
 
+/// The last block along the axis may have more threads than elements. Of a kernel whose grid follows from extents.
+bool mayHaveSurplus(const KernelSpec& spec, uint32_t axis);
+
 /// W0452, of kernels whose grid follows from extents.
 void checkSurplus(Graph& graph, const Structure& structure, diag::DiagnosticSink& sink);
 

@@ -8,7 +8,8 @@
 
 namespace vortex::lang::flow {
 
-/// W0450, where such a 0 enters shared memory or is exchanged and the source does not test the bound. `own`: the Elements that the grid has a thread for.
+/// W0450, where such a 0, or what was computed or decided by it, enters shared memory or is exchanged, changes something there and the source does not test
+/// the bound. `own`: the Elements that the grid has a thread for.
 void checkSurplusReads(const Function& kernel, const Graph& graph, const std::set<const Expr*>& own,
                        diag::DiagnosticSink& sink);
 

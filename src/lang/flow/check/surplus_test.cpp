@@ -33,6 +33,18 @@ TEST(Surplus, StoresOfTheElementOrOfTheBlockAreNotLost) {
     EXPECT_EQ(surplusIds("y[g] = x[g]\n" + std::string(store)), "") << store;
 }
 
+TEST(Surplus, WhatThreadsMadeTogetherIsNoThreadsOwn) {
+  for (const char* made : {"let v = block.sum(x[g])\nif t == 63 { z[block.id.x] = v }",
+                           "let v = warp.sum(x[g])\nif warp.lane_id == 31 { z[warp.id] = v }",
+                           "let v = warp.broadcast(x[g], 0i32)\nif warp.lane_id == 3 { z[warp.id] = v }"})
+    EXPECT_NE((" " + surplusIds("y[g] = x[g]\n" + std::string(made))).find("W0452"), std::string::npos) << made;
+  for (const char* made : {"let v = block.sum(x[g])\nif t == 0 { z[block.id.x] = v }",
+                           "let v = warp.sum(x[g])\nif warp.lane_id == 0 { z[warp.id] = v }",
+                           "let v = warp.sum(x[g])\nif t % 32 == 0 { z[warp.id] = v }",
+                           "let v = warp.sum(x[g])\nz[t % 64] = v + x[g]", "let v = block.sum(x[g])\nz[g % 64] = v"})
+    EXPECT_EQ((" " + surplusIds("y[g] = x[g]\n" + std::string(made))).find("W0452"), std::string::npos) << made;
+}
+
 TEST(Surplus, SharedAndLocalMemoryIsWrittenByAllThreads) {
   EXPECT_EQ(surplusIds("let s: Tensor<f32, [256]> @shared\nlet l: Tensor<f32, [4]> @local\ns[t] = 1.0\nl[t % 4] = "
                        "2.0\nsync_block()\n"
@@ -116,7 +128,12 @@ TEST(SurplusReads, WhatIsChosenByTheBoundOrIsNoElementOfTheThreadIsFine) {
 
 TEST(SurplusReads, ZerosChangeNoSumAndNoOr) {
   EXPECT_EQ(reduced("return block.sum(x[g])", "add"), "");
-  EXPECT_EQ(reduced("return block.sum(x[g])", "min"), "W0450");
+  EXPECT_EQ(reduced("return block.sum(x[g])", "min"), "") << "each block's sum is right";
+  EXPECT_EQ(reduced("return block.sum(x[g] + 1.0)", "min"), "W0450");
+  EXPECT_EQ(reduced("return block.sum(exp(x[g]))", "add"), "W0450");
+  EXPECT_EQ(reduced("var v = x[g]\nfor m in [2, 1] { v += warp.shuffle_xor(v, m) }\nreturn block.sum(v)", "add"), "");
+  EXPECT_EQ(reduced("var v = x[g]\nfor m in [2, 1] { v += warp.shuffle_xor(v, m) }\nreturn block.sum(v)", "min"),
+            "W0450");
   const auto bits = [](const std::string& kind) {
     return Analyzed("kernel k(x: &Tensor<u32, [N]>) -> u32 reduce(" + kind +
                     ") {\nlet s: Tensor<u32, [256]> @shared\ns[thread.local_id] = "

@@ -71,7 +71,8 @@ std::string surplusIds(const std::string& body) {
 }
 
 TEST(Waiting, SurplusThreadsStayOutOfLoopsThatTheyWouldNotLeaveIfATestCanStandThere) {
-  for (const char* body : {"while warp.any(x[i] < 10) { x[i] += 1 }", "loop { x[i] += 1\nif x[i] > 5 { return } }",
+  EXPECT_EQ(surplusIds("while warp.any(x[i] < 10) { x[i] += 1 }"), "W0450 E0455");
+  for (const char* body : {"while warp.any(x[i] > 10) { x[i] -= 1 }", "loop { x[i] += 1\nif x[i] > 5 { return } }",
                            "loop { if warp.any(atomic_add(&mut f[0], 1) > 9) { break } }"})
     EXPECT_EQ(surplusIds(body), "E0455") << body;
   for (const char* body : {"while x[i] < 10 { x[i] += 1 }", "while atomic_add(&mut f[0], 1) < 9 { }",

@@ -264,7 +264,8 @@ TEST(Races, LoopsThatDrawTicketsAreBoundedByWhatTheyGoOnBelow) {
         "var e = n\nwhile e > 0 {\nfor i in range(thread.global_id, N, 128) {\nx[atomic_add(&mut c[0], 1)] = "
         "y[i]\n}\ne -= 1\n}",
         "var i = 0usize\nwhile i < N {\nx[atomic_add(&mut c[0], 1)] = y[i]\ni += 1\n}",
-        "let f = atomic_add(&mut c[0], 1)\nwhile f < n {\nx[atomic_add(&mut c[0], 1)] = 1.0\n}",
+        "let f = atomic_add(&mut c[0], 1)\nvar g = n\nwhile f < n {\nx[atomic_add(&mut c[0], 1)] = 1.0\ng = g / 2 + "
+        "1\nif g == 2 { break }\n}",
         "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i as u8 >= 9 { break }\nx[i] = 1.0\n}",
         "loop {\nlet i = atomic_add(&mut below[0], 1)\nif i >= 9 { break }\nx[i] = 1.0\n}",
         "loop {\nlet i = atomic_add(&mut c[0], 1)\nif i < n { break }\nx[i] = 1.0\n}",
