@@ -111,17 +111,25 @@ Value Evaluator::eval(mlir::Value tile, const At& at) {
 }
 
 void Evaluator::touch(mlir::Value tile, const At& at) {
+  Touched touched;
+  touch(tile, at, touched);
+}
+
+/// Squares of squares are reached on as many ways as there are powers: each position of a tile once.
+void Evaluator::touch(mlir::Value tile, const At& at, Touched& touched) {
   if (at.lanes > 1 && at.isUniform())
-    return touch(tile, At{at.index, 1, at.mask});
-  if (find(tile, at))
+    return touch(tile, At{at.index, 1, at.mask}, touched);
+  llvm::SmallVector<At, 1>& before = touched[tile];
+  if (find(tile, at) || llvm::any_of(before, [&](const At& known) { return known.equals(l, at); }))
     return;
+  before.push_back(at);
   if (place(tile) || tile.getDefiningOp<ir::TileLoadOp>()) {
     eval(tile, at);
     return;
   }
   if (auto operands = operandsAt(tile, at))
     for (auto& [operand, from] : *operands)
-      touch(operand, from);
+      touch(operand, from, touched);
 }
 
 void Evaluator::primeInvariants(mlir::Value tile, const DimMap& map, llvm::ArrayRef<std::optional<Index>> loops,

@@ -83,6 +83,8 @@ public:
   Writers writers;
 
 private:
+  using Touched = llvm::DenseMap<mlir::Value, llvm::SmallVector<At, 1>>;
+  void touch(mlir::Value tile, const At& at, Touched& touched);
   Value load(const Place& place, const At& at);
   Value find(mlir::Value tile, const At& at) const;
   Value compute(mlir::Value tile, const At& at);
