@@ -94,7 +94,9 @@ LANES = """
 kernel lanes(x: &Tensor<{kind}, [N]>, y: &Tensor<{kind}, [N]>, limit: usize, out: &mut Tensor<{kind}, [N]>, again: &mut Tensor<{kind}, [N]>) {{
   let i = thread.global_id
   if i < limit {{
-    out[i] = x[i] * y[i] + x[0]
+    var v = x[i] * y[i] + x[0]
+    {loop}
+    out[i] = v
     if x[i] > y[i] {{ again[i] = x[i] }}
   }}
 }}
@@ -114,8 +116,9 @@ RUN = """
 @pytest.mark.parametrize("where", ["device", "metal3.1"])
 @pytest.mark.parametrize("block", [64, 128, 256, 1024])
 @pytest.mark.parametrize("kind", ["i32", "u8", "f16", "i64"])
-def test_neighbouring_threads_write_what_each_would(vortex, device, tmp_path, kind, block, where):
-    """Lengths of whole and of ragged rows of 16 bytes; limits inside and outside."""
+@pytest.mark.parametrize("loop", ["", "for k in 0..limit % 5 { v += v }"], ids=["straight", "loop"])
+def test_neighbouring_threads_write_what_each_would(vortex, device, tmp_path, kind, block, where, loop):
+    """Lengths of whole and of ragged rows of 16 bytes; limits inside and outside; loops as long as the launch says."""
     random = np.random.default_rng()
     dtype = np.dtype({"i32": np.int32, "u8": np.uint8, "f16": np.float16, "i64": np.int64}[kind])
     runs, data = "", {}
@@ -127,11 +130,12 @@ def test_neighbouring_threads_write_what_each_would(vortex, device, tmp_path, ki
         data[n] = x, y, limit
         runs += RUN.format(n=n, kind=kind, limit=limit)
     path = tmp_path / "lanes.vx"
-    path.write_text(LANES.format(block=block, kind=kind, runs=runs))
+    path.write_text(LANES.format(block=block, kind=kind, runs=runs, loop=loop))
     vortex("run", path, "--device", device if where == "device" else where, cwd=tmp_path)
     for n, (x, y, limit) in data.items():
         inside = np.arange(n) < limit
-        np.testing.assert_array_equal(np.load(tmp_path / f"a{n}.npy"), np.where(inside, x * y + x[0], 7).astype(dtype), err_msg=f"{n} {limit}")
+        value = (x * y + x[0]) * dtype.type(2 ** (limit % 5) if loop else 1)
+        np.testing.assert_array_equal(np.load(tmp_path / f"a{n}.npy"), np.where(inside, value, 7).astype(dtype), err_msg=f"{n} {limit}")
         np.testing.assert_array_equal(np.load(tmp_path / f"b{n}.npy"), np.where(inside & (x > y), x, 7).astype(dtype), err_msg=f"{n} {limit}")
 
 

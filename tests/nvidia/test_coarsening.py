@@ -10,13 +10,14 @@ HEAD = "kernel k(x: &Tensor<{kind}, [N]>, y: &Tensor<{kind}, [N]>, out: &mut Ten
 
 
 def entries(program, tmp_path, body, kind="f32", block=256, head=HEAD):
-    """[(hardware threads, code)] of the kernel's entries."""
+    """[(hardware threads, code)] of the kernel's entries, but for those of whole rows, whose neighbouring threads are one (tests/equivalence/test_kept_rows.py)."""
     source = tmp_path / "k.vx"
     source.write_text(f"@launch(block = {block})\n" + head.format(kind=kind) + body + "\n}\n")
     done = subprocess.run([str(program), "build", str(source), "--target", "sm_90", "--no-cache", "-o", str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     [path] = tmp_path.glob("*.ptx")
-    return [(int(threads), code) for threads, code in re.findall(r"\.reqntid (\d+), 1, 1.*?\n\{(.*?)\n\}", pathlib.Path(path).read_text(), re.S)]
+    found = re.findall(r"\.visible \.entry (\w+)\(.*?\.reqntid (\d+), 1, 1.*?\n\{(.*?)\n\}", pathlib.Path(path).read_text(), re.S)
+    return [(int(threads), code) for name, threads, code in found if not name.endswith("_wide")]
 
 
 @pytest.mark.parametrize("body,kind,block,threads", [

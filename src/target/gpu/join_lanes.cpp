@@ -10,6 +10,7 @@
 #include <llvm/ADT/SetVector.h>
 #include <mlir/Dialect/Arith/IR/Arith.h>
 #include <mlir/IR/IRMapping.h>
+#include <mlir/Interfaces/LoopLikeInterface.h>
 #include <mlir/Interfaces/SideEffectInterfaces.h>
 
 namespace vortex::target::gpu {
@@ -111,11 +112,16 @@ llvm::SmallVector<mlir::Operation*> wideAccesses(ir::KernelOp phase, ir::Threads
   return found;
 }
 
+/// Also one that computes without memory, as many times as a thread's own number says.
+bool hasLoop(ir::ThreadsOp region) {
+  return region.walk([](mlir::LoopLikeOpInterface) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
+}
+
 /// The region in which all this is done; null: nothing is done.
 ir::ThreadsOp joined(ir::KernelOp phase, int64_t count) {
   ir::ThreadsOp region = onlyThreads(phase);
   const auto known = region ? blockShape(phase, region) : std::nullopt;
-  if (!known || known->extents[0] % count != 0)
+  if (!known || known->extents[0] % count != 0 || hasLoop(region))
     return nullptr;
   ThreadShape shape = *known;
   shape.axis = 0;

@@ -1,5 +1,6 @@
 #include "target/gpu/threads_as_one.h"
 
+#include "base/check.h"
 #include "ir/size_attr.h"
 
 #include <mlir/Dialect/Arith/IR/Arith.h>
@@ -119,6 +120,7 @@ void writeOut(mlir::OpBuilder& b, mlir::Block& block, llvm::MutableArrayRef<mlir
         b.clone(op, mapping);
       continue;
     }
+    VORTEX_CHECK(tripsOf(loop), "a loop of unknown length is written out");
     const int64_t low = *mlir::getConstantIntValue(loop.getLowerBound()),
                   step = *mlir::getConstantIntValue(loop.getStep());
     auto pass = [&](mlir::ValueRange from, mlir::ValueRange to) {
