@@ -72,7 +72,10 @@ template <typename Actor> static void remember(AccessRecord& record, const Acces
 }
 
 bool RaceDetector::isOrderedInBlock(const Access& earlier, const Access& later) const {
-  if (earlier.thread == later.thread)
+  const auto isStoreOfBlock = [](const Access& access) {
+    return access.thread == kBlockThread && access.isWrite && access.atomicity == Atomicity::None;
+  };
+  if (earlier.thread == later.thread || isStoreOfBlock(earlier) || isStoreOfBlock(later))
     return true;
   // In a block of one warp a read at block level belongs to that warp.
   auto warpOf = [&](const Access& access) {
