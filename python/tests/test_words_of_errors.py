@@ -71,7 +71,7 @@ def test_messages_of_kernels_show_the_line(name):
     function, kind, message = IN_KERNELS[name]
     with pytest.raises(kind, match=message) as raised:
         traced(function)[(1,)](np.ones(16, np.float32), np.zeros(1, np.float32), 4)
-    assert "test_messages.py:" in str(raised.value) and "^" in str(raised.value)
+    assert "test_words_of_errors.py:" in str(raised.value) and "^" in str(raised.value)
 
 
 def test_strides_that_an_argument_makes_negative_follow_from_it():
