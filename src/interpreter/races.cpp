@@ -72,10 +72,7 @@ template <typename Actor> static void remember(AccessRecord& record, const Acces
 }
 
 bool RaceDetector::isOrderedInBlock(const Access& earlier, const Access& later) const {
-  const auto isStoreOfBlock = [](const Access& access) {
-    return access.thread == kBlockThread && access.isWrite && access.atomicity == Atomicity::None;
-  };
-  if (earlier.thread == later.thread || isStoreOfBlock(earlier) || isStoreOfBlock(later))
+  if (earlier.thread == later.thread)
     return true;
   // In a block of one warp a read at block level belongs to that warp.
   auto warpOf = [&](const Access& access) {

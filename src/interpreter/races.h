@@ -2,8 +2,8 @@
 //
 // Two accesses conflict when they come from different threads, one writes, and not both are atomic of a scope that covers both threads. They are in order when they belong to
 // one warp with a sync_warp() between them, or when the first's thread released after it and the second's acquired after it.
-// Block-level accesses are one more thread (kBlockThread): they happen in program order among themselves. Its stores do so with thread regions, too; a
-// read is one by every warp: in a block of one warp sync_warp() orders it.
+// Block-level accesses are one more thread (kBlockThread): they happen in program order among themselves, not with thread regions. A read is
+// one by every warp: in a block of one warp sync_warp() orders it.
 // A staged copy reads its source and writes its destination until the barrier that completes it.
 #pragma once
 

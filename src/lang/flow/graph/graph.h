@@ -297,9 +297,6 @@ inline bool endsAtBarrier(const Step& step) {
   return isBlockBarrier(step) || (fills && step.index == kBeforeBarrier);
 }
 
-/// Where nothing of it is a thread's own, one thread does it, behind and before what all others do.
-inline bool isStoreOfBlock(const Step& step) { return step.kind == StepKind::Store || step.kind == StepKind::Tile; }
-
 /// All blocks of the grid wait for each other here.
 inline bool isGridBarrier(const Step& step) { return step.kind == StepKind::Barrier && step.index == kOfGrid; }
 

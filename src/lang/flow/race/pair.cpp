@@ -232,24 +232,7 @@ ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop) {
     if (range.high < type.highest())
       assume(nodes.op(Op::Le, kBool, made, nodes.constant(type, range.high)));
   }
-  return &env == &second_ && (!isShared || instance == Instance::Own) ? likeFirst(leaf, made) : made;
-}
-
-/// Memory that nothing writes holds one number at each place: both sides read the same where their subscripts are equal.
-ValueId Pair::likeFirst(ValueId leaf, ValueId own) {
-  const Graph& graph = view_.graph;
-  NodeTable& nodes = view_.nodes;
-  const StepId step = graph.definition(leaf);
-  if (nodes[leaf].kind != NodeKind::Load || graph[step].kind != StepKind::Load)
-    return own;
-  const Place& place = graph[graph[step].place];
-  if (place.isUnknown() || place.root == kNoLocal || view_.writtenRoots[indexOf(place.root)] ||
-      (place.storage != Storage::Global && place.storage != Storage::Constant))
-    return own;
-  ValueId isSame = nodes.constant(kBool, 1);
-  for (ValueId at : place.subscripts())
-    isSame = nodes.op(Op::And, kBool, isSame, nodes.op(Op::Eq, kBool, clone(first_, at), clone(second_, at)));
-  return nodes.op(Op::Select, nodes.type(leaf), isSame, clone(first_, leaf), own);
+  return made;
 }
 
 /// A counter in an iteration of its own: any that the loop has.

@@ -90,7 +90,6 @@ private:
   ValueId clone(Env& env, ValueId value, unsigned depth = 0);
   ValueId clonePosition(Env& env, const Node& node);
   ValueId cloneLeaf(Env& env, ValueId leaf, LoopId loop);
-  ValueId likeFirst(ValueId leaf, ValueId own);
   ValueId cloneCarried(Env& env, ValueId phi, bool isNext, unsigned depth);
   ValueId clonePhi(Env& env, ValueId phi, unsigned depth);
   ValueId cloneBehind(Env& env, LoopId loop, ValueId phi, unsigned depth);

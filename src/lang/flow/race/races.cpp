@@ -152,7 +152,7 @@ private:
   struct Candidate {
     Access access;
     Reach reach;
-    bool writes = false, isAtomic = false, isBlockCode = false, isBlockStore = false;
+    bool writes = false, isAtomic = false, isBlockCode = false;
   };
 
   void add(StepId id, const Reach& reach, std::map<uint32_t, std::vector<Candidate>>& byRoot) const {
@@ -172,7 +172,6 @@ private:
                      step.kind == StepKind::Atomic, false};
       made.isBlockCode = step.kind == StepKind::Stage || step.kind == StepKind::Tile || step.kind == StepKind::Output ||
                          step.level == Level::Block;
-      made.isBlockStore = made.isBlockCode && made.writes && isStoreOfBlock(step);
       for (LocalId root : place.roots())
         if (written_[indexOf(root)])
           byRoot[indexOf(root)].push_back(made);
@@ -263,8 +262,8 @@ private:
     for (size_t i = 0; i < groups.size(); ++i)
       for (size_t j = i; j < groups.size(); ++j) {
         const Candidate &a = groups[i].like, &b = groups[j].like;
-        // Code of the block runs in order, and so does what it stores with what its threads do: the compiler puts barriers between.
-        const bool isOrdered = !acrossBlocks && ((a.isBlockCode && b.isBlockCode) || a.isBlockStore || b.isBlockStore);
+        // Code of the block runs in order.
+        const bool isOrdered = !acrossBlocks && a.isBlockCode && b.isBlockCode;
         if ((a.writes || b.writes) && !isOrdered && !isKnownOpen(groups[i], groups[j]))
           record(groups[i], groups[j], ask(pair, a, b, acrossBlocks));
       }

@@ -241,7 +241,6 @@ struct Touch {
   int64_t block = 0, thread = 0;
   uint32_t epoch = 0, warpEpoch = 0;
   bool writes = false, isAtomic = false, isOfBlocks = false;  ///< …; an atomic operation of the block's scope
-  bool isBlockStore = false;
 };
 
 using StepPair = std::pair<StepId, StepId>;
@@ -292,8 +291,7 @@ private:
       }
       if (isInside)
         add(key, {id, block, thread.linear, epoch, warpEpoch, access.mode != AccessMode::Read,
-                  step.kind == StepKind::Atomic, step.kind == StepKind::Atomic && isOfBlockScope(step),
-                  access.mode != AccessMode::Read && step.level == Level::Block && isStoreOfBlock(step)});
+                  step.kind == StepKind::Atomic, step.kind == StepKind::Atomic && isOfBlockScope(step)});
     }
   }
 
@@ -311,8 +309,6 @@ private:
   static bool areUnordered(const Touch& a, const Touch& b) {
     if (a.block != b.block)
       return true;
-    if (a.isBlockStore || b.isBlockStore)
-      return false;
     const bool isOneWarp = a.thread / 32 == b.thread / 32;
     return a.thread != b.thread && a.epoch == b.epoch && (!isOneWarp || a.warpEpoch == b.warpEpoch);
   }

@@ -15,7 +15,7 @@ struct Touch {
   Axes thread{}, block{};
   int64_t linear = 0, linearBlock = 0;
   uint32_t epoch = 0, warpEpoch = 0;
-  bool writes = false, isAtomic = false, isBlockCode = false, isBlockStore = false, isShared = false;
+  bool writes = false, isAtomic = false, isBlockCode = false, isShared = false;
   bool isCopy = false;  ///< under way until the next barrier
   std::vector<uint32_t> fields;
 };
@@ -168,7 +168,6 @@ private:
     touch.isAtomic = access.mode == AccessMode::Update;
     touch.isBlockCode =
         loop_ == kNoLoop && (step.level == Level::Block || step.kind == StepKind::Stage || step.kind == StepKind::Tile);
-    touch.isBlockStore = touch.isBlockCode && touch.writes && isStoreOfBlock(step);
     if (loop_ != kNoLoop) {
       const Number counter = evaluate_(graph_[loop_].counter->value);
       if (!counter || *counter < INT64_MIN || *counter > INT64_MAX)
@@ -323,8 +322,7 @@ private:
 
   /// Of one block.
   static bool areUnordered(const Touch& a, const Touch& b) {
-    const bool isInOrder = (a.isBlockCode && b.isBlockCode) || a.isBlockStore || b.isBlockStore;
-    if (a.linear == b.linear || a.epoch != b.epoch || isInOrder)
+    if (a.linear == b.linear || a.epoch != b.epoch || (a.isBlockCode && b.isBlockCode))
       return false;
     return a.linear / 32 != b.linear / 32 || a.warpEpoch == b.warpEpoch;
   }
