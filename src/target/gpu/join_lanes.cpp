@@ -79,15 +79,6 @@ bool splitByMasks(mlir::Block& block) {
   return true;
 }
 
-/// Depends on no thread's number.
-bool isUniform(Value value, mlir::Region& region) {
-  if (!region.isAncestor(value.getParentRegion()))
-    return true;
-  mlir::Operation* op = value.getDefiningOp();
-  return op && mlir::isPure(op) &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isUniform(operand, region); });
-}
-
 /// The accesses that count, or nothing: one of them is not wide.
 llvm::SmallVector<mlir::Operation*> wideAccesses(ir::KernelOp phase, ir::ThreadsOp region) {
   mlir::Block* block = &region.getBody().front();
@@ -106,7 +97,7 @@ llvm::SmallVector<mlir::Operation*> wideAccesses(ir::KernelOp phase, ir::Threads
     }
     auto load = mlir::dyn_cast<ir::LoadOp>(op);
     if (mlir::isa<ir::StoreOp>(op) ||
-        (load && !llvm::all_of(load.getIndices(), [&](Value index) { return isUniform(index, region.getBody()); })))
+        (load && !llvm::all_of(load.getIndices(), [&](Value index) { return isFixed(index, region.getBody()); })))
       return {};
   }
   return found;

@@ -144,15 +144,6 @@ void writeOut(mlir::OpBuilder& b, mlir::Block& block, llvm::MutableArrayRef<mlir
   }
 }
 
-/// The same in all threads.
-bool isFixed(Value value, mlir::Region& region) {
-  mlir::Operation* op = value.getDefiningOp();
-  if (!region.isAncestor(value.getParentRegion()))
-    return true;
-  return op && mlir::isPure(op) && op->getNumRegions() == 0 &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isFixed(operand, region); });
-}
-
 /// Minima and maxima with what is the same in all threads become their other side: as in blocks that these limits do not concern.
 void dropLimits(ir::ThreadsOp op) {
   op.getBody().walk([&](mlir::Operation* limit) {
@@ -165,6 +156,14 @@ void dropLimits(ir::ThreadsOp op) {
 }
 
 }  // namespace
+
+bool isFixed(Value value, mlir::Region& region) {
+  mlir::Operation* op = value.getDefiningOp();
+  if (!region.isAncestor(value.getParentRegion()))
+    return true;
+  return op && mlir::isPure(op) && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isFixed(operand, region); });
+}
 
 ir::ThreadsOp writtenAsOne(ir::ThreadsOp op, const ThreadShape& shape, bool hasLimits) {
   mlir::OpBuilder b(op);

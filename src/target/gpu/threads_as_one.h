@@ -25,6 +25,9 @@ ir::ThreadsOp onlyThreads(ir::KernelOp phase);
 /// The region's extents; none: they are not those of the block, or not known before the launch.
 std::optional<ThreadShape> blockShape(ir::KernelOp phase, ir::ThreadsOp region);
 
+/// The value is the same in all threads of the region.
+bool isFixed(mlir::Value value, mlir::Region& region);
+
 /// In front of `op`, straight code and loops of known length, the same with fewer threads, loops written out. Without `hasLimits`: as in blocks that no
 /// minimum or maximum with what all threads share concerns.
 ir::ThreadsOp writtenAsOne(ir::ThreadsOp op, const ThreadShape& shape, bool hasLimits);
