@@ -83,7 +83,7 @@ std::string prefixedProblem(std::string_view text, uint8_t base) {
     return std::string("`") + suffix.front() + "` is not a " + name + " digit";
   if (contains(kFloatSuffixes, suffix))
     return std::string("a ") + name + " number cannot have the float type `" + std::string(suffix) + "`";
-  return "`" + std::string(suffix) + "` is not a scalar type";
+  return "`" + std::string(suffix) + "` is not a scalar type, as in `1u32` or `1.0f32`";
 }
 
 void appendUtf8(std::string& out, uint32_t code) {
@@ -143,7 +143,7 @@ std::string numberProblem(std::string_view written) {
                : "";
   if ((suffix.front() == 'e' || suffix.front() == 'E') && (suffix.size() == 1 || suffix[1] == '_'))
     return "the exponent has no digits";
-  return "`" + std::string(suffix) + "` is not a scalar type";
+  return "`" + std::string(suffix) + "` is not a scalar type, as in `1u32` or `1.0f32`";
 }
 
 NumberParts splitNumber(std::string_view written) {

@@ -140,7 +140,7 @@ Item* Parser::parseFunction(ItemPlace place) {
     function->params = parseParams(place);
   else if (!failed_)
     failExpected("`(` after the name");
-  if (!failed_ && accept(Tok::Arrow)) {
+  if (!failed_ && (accept(Tok::Arrow) || complainAboutForeignResult())) {
     function->resultType = parseType();
     if (!failed_ && isWord("reduce") && ahead(1).tok == Tok::LParen)
       function->reduceOp = parseReduce();
@@ -205,7 +205,11 @@ GenericParam Parser::parseGenericParam() {
     if (expect(Tok::Colon, "and a type after the const parameter"))
       param.constType = parseType();
   } else if (accept(Tok::Colon)) {
-    param.bounds = parseBounds();
+    param.isConst = complainAboutUntypedConst(param.name);
+    if (param.isConst)
+      param.constType = parseType();
+    else
+      param.bounds = parseBounds();
   }
   if (!failed_ && accept(Tok::Eq))
     param.defaultValue = parseGenericArg();
@@ -309,7 +313,8 @@ List<Field> Parser::parseFields() {
         if (failed_)
           return;
         if (!accept(Tok::Colon)) {
-          fail("E0123", field.name.range, "field `" + std::string(field.name.text) + "` has no type");
+          fail("E0123", field.name.range, "field `" + std::string(field.name.text) + "` has no type")
+              .help("write `name: T`");
           return;
         }
         field.type = parseType();

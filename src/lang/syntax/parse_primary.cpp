@@ -101,7 +101,10 @@ Expr* Parser::parsePrimary() {
     fail("E0110", here(), "expected an expression, found " + describeCurrent())
         .help("slices have no step: choose elements one by one, `out[j] = x[2 * j]`");
     return errorExpr();
-  default: failExpected("an expression"); return errorExpr();
+  default:
+    if (!complainAboutForeignOperand())
+      failExpected("an expression");
+    return errorExpr();
   }
 }
 
@@ -150,6 +153,8 @@ Expr* Parser::parseNameExpr() {
   const uint32_t first = at_;
   const Name name{textOf(current()), here()};
   advance();
+  if (complainAboutForeignString())
+    return errorExpr();
   if (name.text == "vec" && is(Tok::Bang) && isAdjacent() && ahead(1).tok == Tok::LBracket) {
     advance();
     return parseArray(first, true);

@@ -7,10 +7,7 @@ namespace vortex::lang::syntax {
 BlockExpr* Parser::expectBlock(std::string_view where) {
   if (!failed_ && is(Tok::LBrace))
     return parseBlock();
-  const bool isNegation = at_ > 0 && previous().tok == Tok::Identifier && textOf(previous()) == "not" && startsExpr();
-  if (isNegation)
-    fail("E0117", rangeOf(previous()), "there is no `not` operator").help("write `!x`");
-  else if (!failed_ && !complainAboutWordOperator())
+  if (!failed_ && !complainAboutForeignBlock() && !complainAboutWordOperator())
     failExpected("`{` " + std::string(where));
   return makeExpr<BlockExpr>(here());
 }
@@ -68,7 +65,7 @@ Stmt* Parser::parseStmt() {
   if (failed_)
     return nullptr;
   if (is(Tok::KwLet) || is(Tok::KwVar))
-    return parseLet(first, attributes);
+    return parseLet(first, withoutForeignSpaces(attributes));
   if (startsItem()) {
     Item* item = parseItem(ItemPlace::Block, first, attributes);
     if (!item)
@@ -130,35 +127,6 @@ void Parser::failStatementStart() {
   case Tok::KwElse: failExpected("a statement").note("this `else` belongs to no `if`"); return;
   default: failExpected("a statement");
   }
-}
-
-/// Statements of other languages that would otherwise give an obscure error.
-bool Parser::complainAboutForeignStatement() {
-  if (!is(Tok::Identifier))
-    return false;
-  const std::string_view word = textOf(current());
-  const bool isFollowedByName = ahead(1).tok == Tok::Identifier && !ahead(1).newlineBefore;
-  const char* help = nullptr;
-  if (word == "elif" || word == "elsif" || word == "elseif")
-    help = ahead(1).newlineBefore || ahead(1).tok == Tok::Eq || ahead(1).tok == Tok::Dot ? nullptr : "write `else if`";
-  else if (isFollowedByName &&
-           (word == "mut" || word == "auto" || word == "int" || word == "float" || word == "double" || word == "uint"))
-    help = "declare variables with `let` or, if they change, `var`";
-  else if (isFollowedByName && (word == "def" || word == "function" || word == "func"))
-    help = "functions are declared with `fn`";
-  else if (isFollowedByName && (word == "use" || word == "include" || word == "from"))
-    help = "write `import a.b { X }`";
-  if (!help)
-    return false;
-  fail("E0117", here(), "`" + std::string(word) + "` is not part of the language").help(help);
-  return true;
-}
-
-bool Parser::complainAboutWordOperator() {
-  if (!isWord("and") && !isWord("or"))
-    return false;
-  fail("E0117", here(), "there is no `" + std::string(textOf(current())) + "` operator").help("write `&&` or `||`");
-  return true;
 }
 
 /// Checks that a statement ends here; `;` is left to the caller.

@@ -27,7 +27,10 @@ Type* Parser::parseType(bool isSpaceAllowed) {
 Type* Parser::parseTypeAtom(bool isSpaceAllowed) {
   const uint32_t first = at_;
   switch (current().tok) {
-  case Tok::Identifier: return parseNamedType(isSpaceAllowed);
+  case Tok::Identifier: {
+    Type* named = parseNamedType(isSpaceAllowed);
+    return isSpaceAllowed && !failed_ && complainAboutShapeBehindType() ? errorType() : named;
+  }
   case Tok::Amp:
   case Tok::AndAnd: {
     const bool isDouble = is(Tok::AndAnd);
@@ -43,7 +46,7 @@ Type* Parser::parseTypeAtom(bool isSpaceAllowed) {
     outer->inner = ref;
     return outer;
   }
-  case Tok::LBracket: return parseArrayType();
+  case Tok::LBracket: return complainAboutTypedShape() ? errorType() : parseArrayType();
   case Tok::LParen: return parseParenthesisedType();
   case Tok::KwFn: return parseFunctionType();
   case Tok::KwStruct:

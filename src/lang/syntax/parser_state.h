@@ -142,8 +142,6 @@ private:
   Stmt* parseLet(uint32_t first, List<Attribute> attributes);
   void endStatement(const Stmt* stmt);
   void failStatementStart();
-  bool complainAboutForeignStatement();
-  bool complainAboutWordOperator();
   List<Attribute> parseAttributes();
   Attribute parseAttribute();
 
@@ -190,6 +188,20 @@ private:
   bool parseSelfParam(Param& param, ItemPlace place, bool isFirst, uint32_t first);
   List<Field> parseFields();
   Expr* parseReduce();
+
+  // What is written otherwise in other languages (parse_foreign.cpp): each reports what stands here, if it is that, and says whether it did.
+  bool complainAboutForeignStatement();
+  bool complainAboutWordOperator();
+  bool complainAboutForeignBlock();
+  bool complainAboutForeignOperand();
+  bool complainAboutForeignString();
+  /// These go on behind it.
+  bool complainAboutTypedShape();
+  bool complainAboutShapeBehindType();
+  bool complainAboutForeignResult();
+  bool complainAboutUntypedConst(const Name& name);
+  /// The attributes but for memory spaces, which stand behind the type of a variable: each is reported.
+  List<Attribute> withoutForeignSpaces(List<Attribute> attributes);
 
   FileId file_;
   diag::DiagnosticSink& sink_;
