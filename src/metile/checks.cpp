@@ -71,7 +71,8 @@ bool isAnyOf(std::string_view name, std::initializer_list<std::string_view> name
 
 class Checks {
 public:
-  Checks(const Trace& trace, diag::DiagnosticSink& sink) : trace_(trace), sink_(sink), kinds_(inferKinds(trace)) {}
+  Checks(const Trace& trace, const std::vector<Kind>& kinds, diag::DiagnosticSink& sink)
+      : trace_(trace), sink_(sink), kinds_(kinds) {}
 
   bool run() {
     for (const Op& op : trace_.ops) {
@@ -161,12 +162,14 @@ private:
 
   const Trace& trace_;
   diag::DiagnosticSink& sink_;
-  std::vector<Kind> kinds_;
+  const std::vector<Kind>& kinds_;
   bool isRight_ = true;
 };
 
 }  // namespace
 
-bool check(const Trace& trace, diag::DiagnosticSink& sink) { return Checks(trace, sink).run(); }
+bool check(const Trace& trace, const std::vector<Kind>& kinds, diag::DiagnosticSink& sink) {
+  return Checks(trace, kinds, sink).run();
+}
 
 }  // namespace vortex::metile

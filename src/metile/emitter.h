@@ -11,7 +11,7 @@ namespace vortex::metile {
 
 class Emitter {
 public:
-  Emitter(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sink);
+  Emitter(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink);
   void run();
 
 private:

@@ -10,12 +10,12 @@ namespace vortex::metile {
 
 using lang::Scalar;
 
-void lower(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sink) {
-  Emitter(trace, program, sink).run();
+void lower(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink) {
+  Emitter(trace, std::move(kinds), program, sink).run();
 }
 
-Emitter::Emitter(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sink)
-    : trace_(trace), sink_(sink), kinds_(inferKinds(trace)), varies_(varyingOf(trace)),
+Emitter::Emitter(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink)
+    : trace_(trace), sink_(sink), kinds_(std::move(kinds)), varies_(varyingOf(trace)),
       b_(program, trace.kernel, trace.range), values_(static_cast<size_t>(trace.values)) {}
 
 /// A value that was made in an iteration is gone after the loop: Python could have kept it in an object or a variable of another function.
@@ -86,11 +86,11 @@ void Emitter::declareShared() {
   for (const Op& op : trace_.ops)
     if (op.name == "shared") {
       b_.at(op.range);
-      const int64_t columns = op.operands.size() > 2 ? op.operands[2].number : 0;  // of a tile
-      values_[static_cast<size_t>(op.result)].variable =
-          b_.shared("shared_" + std::to_string(op.result), scalarOf(*dtypeNamed(op.operands[1].word)),
-                    columns > 0 ? std::vector<int64_t>{op.operands[0].number / columns, columns}
-                                : std::vector<int64_t>{op.operands[0].number});
+      const int64_t columns = op.operands[2].number;
+      values_[static_cast<size_t>(op.result)].variable = b_.shared(
+          op.operands[3].word.empty() ? "shared" : op.operands[3].word, scalarOf(*dtypeNamed(op.operands[1].word)),
+          columns > 0 ? std::vector<int64_t>{op.operands[0].number / columns, columns}
+                      : std::vector<int64_t>{op.operands[0].number});
     }
 }
 

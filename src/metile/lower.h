@@ -3,15 +3,15 @@
 
 #include "diag/diagnostic.h"
 #include "lang/sema/program.h"
-#include "metile/trace.h"
+#include "metile/kinds.h"
 
 namespace vortex::metile {
 
 /// Before anything is removed: operands of a type that the operation does not take are errors in the sink, and false.
-bool check(const Trace& trace, diag::DiagnosticSink& sink);
+bool check(const Trace& trace, const std::vector<Kind>& kinds, diag::DiagnosticSink& sink);
 
 /// Adds the traced kernel to the program: one block per program instance, one thread per lane. Its parameters are those of the trace, then
 /// the numbers of instances `grid_x`, `grid_y`, `grid_z`. What cannot be expressed is an error in the sink.
-void lower(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sink);
+void lower(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink);
 
 }  // namespace vortex::metile

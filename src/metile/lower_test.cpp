@@ -3,7 +3,6 @@
 #include "lang/build/verify.h"
 #include "lang/flow/front.h"
 #include "lang/sema/dump.h"
-#include "metile/kinds.h"
 
 #include <gtest/gtest.h>
 
@@ -22,10 +21,11 @@ struct Lowered {
       return;
     }
     trace = *std::move(parsed);
-    const bool isRight = check(trace, sink);
+    kinds = inferKinds(trace);
+    const bool isRight = check(trace, kinds, sink);
     prune(trace);
     if (isRight)
-      lower(trace, program, sink);
+      lower(trace, kinds, program, sink);
     if (!sink.hasErrors()) {
       for (const lang::Violation& violation : lang::verify(*program.kernels[0]))
         error += violation.message + "\n";
@@ -40,6 +40,7 @@ struct Lowered {
   diag::DiagnosticSink sink;
   lang::Program program;
   Trace trace;
+  std::vector<Kind> kinds;
   std::string error, dump;
 };
 
@@ -70,13 +71,12 @@ TEST(LowerTest, KindsFollowThePromotionTable) {
                   "yield %8 %10\nend\n%11 add %3 %4\n%12 add %5 %6\n%13 add %11 %12\n%14 add %13 %7\n%15 add %14 "
                   "%8\nstore p2 %0 %15 -\n");
   EXPECT_EQ(k.error, "");
-  const std::vector<Kind> kinds = inferKinds(k.trace);
-  EXPECT_EQ(kinds[3].dtype, Dtype::F16) << "a literal takes the other side's type";
-  EXPECT_EQ(kinds[4].dtype, Dtype::F32) << "a float literal makes integers f32";
-  EXPECT_EQ(kinds[5].dtype, Dtype::F16);
-  EXPECT_EQ(kinds[6].dtype, Dtype::Index);
-  EXPECT_EQ(kinds[7].dtype, Dtype::I32);
-  EXPECT_EQ(kinds[8].dtype, Dtype::F32) << "a sum that starts from 0.0 is kept in f32";
+  EXPECT_EQ(k.kinds[3].dtype, Dtype::F16) << "a literal takes the other side's type";
+  EXPECT_EQ(k.kinds[4].dtype, Dtype::F32) << "a float literal makes integers f32";
+  EXPECT_EQ(k.kinds[5].dtype, Dtype::F16);
+  EXPECT_EQ(k.kinds[6].dtype, Dtype::Index);
+  EXPECT_EQ(k.kinds[7].dtype, Dtype::I32);
+  EXPECT_EQ(k.kinds[8].dtype, Dtype::F32) << "a sum that starts from 0.0 is kept in f32";
 }
 
 TEST(LowerTest, ValidityEndsAtReductionsAndCarriedNames) {
@@ -85,10 +85,9 @@ TEST(LowerTest, ValidityEndsAtReductionsAndCarriedNames) {
       "%0 param p2\n%1 tid\ncarry %2 f0.0\nloop %3 i0 %0 i64\n%4 add %3 %1\n%5 lt %4 %0\n%6 load p0 %4 %5\n%7 exp %6\n"
       "%8 add %2 %7\nyield %2 %8\nend\n%9 sum %2\nstore p1 i0 %9 -\n");
   EXPECT_EQ(k.error, "");
-  const std::vector<Kind> kinds = inferKinds(k.trace);
-  EXPECT_TRUE(kinds[7].mayBeInvalid);
-  EXPECT_FALSE(kinds[2].mayBeInvalid);
-  EXPECT_FALSE(kinds[9].mayBeInvalid);
+  EXPECT_TRUE(k.kinds[7].mayBeInvalid);
+  EXPECT_FALSE(k.kinds[2].mayBeInvalid);
+  EXPECT_FALSE(k.kinds[9].mayBeInvalid);
   EXPECT_NE(k.dump.find("select"), std::string::npos) << k.dump;
 }
 

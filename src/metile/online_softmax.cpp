@@ -67,7 +67,7 @@ struct Sum {
 
 class Rewriter {
 public:
-  explicit Rewriter(Trace& trace) : trace_(trace), loops_(loopsOf(trace)), kinds_(inferKinds(trace)) {
+  Rewriter(Trace& trace, const std::vector<Kind>& kinds) : trace_(trace), loops_(loopsOf(trace)), kinds_(kinds) {
     definitions_.assign(static_cast<size_t>(trace.values), nullptr);
     for (const Op& op : trace.ops)
       if (op.result >= 0)
@@ -129,7 +129,7 @@ private:
 
   Trace& trace_;
   std::vector<Loop> loops_;
-  std::vector<Kind> kinds_;
+  const std::vector<Kind>& kinds_;
   std::vector<const Op*> definitions_;
   std::vector<Maximum> maxima_;
 };
@@ -376,16 +376,17 @@ void Rewriter::join(const Loop& first, const Loop& second, const std::vector<Sum
 
 }  // namespace
 
-std::vector<Remark> collectSumsWithMaxima(Trace& trace) {
+std::vector<Remark> collectSumsWithMaxima(Trace& trace, std::vector<Kind>& kinds) {
   std::vector<Remark> done;
   for (;;) {
     std::vector<Remark> remarks;
-    const bool again = Rewriter(trace).rewriteOne(remarks);
+    const bool again = Rewriter(trace, kinds).rewriteOne(remarks);
     if (!again) {
       done.insert(done.end(), remarks.begin(), remarks.end());
       return done;
     }
     done.push_back(remarks.back());
+    kinds = inferKinds(trace);
   }
 }
 

@@ -19,7 +19,9 @@ struct Rewritten {
         files, sources);
     trace = *std::move(parsed);
     prune(trace);
-    remarks = collectSumsWithMaxima(trace);
+    std::vector<Kind> kinds = inferKinds(trace);
+    remarks = collectSumsWithMaxima(trace, kinds);
+    EXPECT_EQ(kinds, inferKinds(trace));
   }
   long count(std::string_view name) const {
     return std::count_if(trace.ops.begin(), trace.ops.end(), [&](const Op& op) { return op.name == name; });

@@ -5,6 +5,7 @@
 #include "python/torch_tensors.h"
 
 #include "vortex/kernel_cache.h"
+#include "vortex/rows.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -93,6 +94,7 @@ NB_MODULE(_vortex, module) {
   bindDirectLaunches(module);
   module.def("library_id", [](const std::string& path) { return valueOf(vortex::libraryId(path)); });
   module.def("torch_stream", &torchStream, nb::arg("gpu"));
+  module.attr("ROW_REGISTERS") = vortex::kRowRegisters;
   module.def("device_names", &deviceNames);
   module.def("open_device", [](const std::string& name) { return valueOf(runtime().open(name)); });
 }

@@ -124,13 +124,14 @@ Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<s
   state->program = std::make_unique<lang::Program>();
   Result<metile::Trace> parsed = metile::parseTrace(trace, ids, state->sources);
   VORTEX_CHECK(parsed, "%s", parsed ? "" : parsed.error().message.c_str());
-  const bool isRight = metile::check(*parsed, state->sink);
+  std::vector<metile::Kind> kinds = metile::inferKinds(*parsed);
+  const bool isRight = metile::check(*parsed, kinds, state->sink);
   metile::prune(*parsed);
   if (options.onlineSoftmax)
-    for (const metile::Remark& remark : metile::collectSumsWithMaxima(*parsed))
+    for (const metile::Remark& remark : metile::collectSumsWithMaxima(*parsed, kinds))
       state->remarks.push_back(toPublic(remark, state->sources));
   if (isRight)
-    metile::lower(*parsed, *state->program, state->sink);
+    metile::lower(*parsed, std::move(kinds), *state->program, state->sink);
   if (!state->sink.hasErrors()) {
     for (const lang::Violation& violation : lang::verify(*state->program->kernels[0]))
       VORTEX_CHECK(false, "%s: %s", state->sources.describe(violation.range).c_str(), violation.message.c_str());

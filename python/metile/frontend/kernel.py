@@ -5,6 +5,7 @@ import dis
 import functools
 import inspect
 import os
+import re
 import threading
 import types
 from collections.abc import Callable
@@ -36,7 +37,6 @@ _RAISE = dis.opmap["RAISE_VARARGS"]
 _BEYOND_F32 = float.fromhex("0x1.ffffffp127")  # and more is rounded to infinity
 _MOST_LANES = (1 << 31) - 1  # more does not fit the numbers of lanes
 _LONG_ROW = 32768  # elements: shorter rows stay in the second-level cache of CPUs, where another pass costs less than collecting sums
-_KEPT_ITERATIONS = 16  # of loops of threads, which GPUs write out: kRegisters in target/gpu/keep_rows.cpp
 _KEPT = 16  # traces per specialisation, for different values of what they read from outside
 
 
@@ -59,7 +59,7 @@ def _is_short(trace: Trace, numbers: dict, is_gpu: bool) -> bool:
     if not is_gpu:
         return trace.longest_loop(numbers) < _LONG_ROW
     iterations = trace.most_iterations(numbers)
-    return iterations is not None and iterations <= _KEPT_ITERATIONS
+    return iterations is not None and iterations <= _vortex.ROW_REGISTERS
 
 
 class Kernel:
@@ -285,6 +285,9 @@ def _last_place(trace: Trace, error: BaseException) -> tuple[str, bool]:
     return place, is_raise
 
 
+_FORMATTED = re.compile(r"%.*\bnot (Value|Pointer)$")
+
+
 class _Plain(str):
     """A text that a KeyError shows as it is."""
 
@@ -296,6 +299,8 @@ def _tell_place(trace: Trace, error: Exception) -> None:
     place, is_raise = _last_place(trace, error)
     if error.args and isinstance(error.args[0], str) and "does not support ufuncs" in error.args[0]:
         error.args = ("functions of NumPy take no traced values: use those of metile",)
+    if error.args and isinstance(error.args[0], str) and _FORMATTED.match(error.args[0]):  # Python puts this in place of what our __int__ says
+        error.args = ('the text of a traced value is not known while the kernel is traced; use metile.print("{}", x)',)
     if isinstance(error, KeyError) and len(error.args) == 1 and not is_raise:
         error.args = (_Plain(f"{error.args[0]!r} is no key{place}"),)
     elif not is_raise and len(error.args) == 1 and isinstance(error.args[0], str) and "\n  --> " not in error.args[0]:

@@ -8,6 +8,7 @@
 #include "target/gpu/kept_pass.h"
 #include "target/gpu/plain_iterations.h"
 #include "target/gpu/straight.h"
+#include "vortex/rows.h"
 
 #include <llvm/ADT/SetVector.h>
 #include <mlir/Dialect/Arith/IR/Arith.h>
@@ -21,8 +22,6 @@ using mlir::Value;
 
 namespace {
 
-/// Registers of a thread for kept values.
-constexpr int64_t kRegisters = 16;
 /// Of one iteration of one pass.
 constexpr int64_t kMostOperations = 100;
 constexpr llvm::StringLiteral kKept = "vx.kept";
@@ -116,7 +115,7 @@ private:
         registers += registersOf(op);
       most = std::max(most, registers);
     }
-    return most == 0 ? 0 : static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(kRegisters / most)));
+    return most == 0 ? 0 : static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(kRowRegisters / most)));
   }
 
   void write(size_t number);
