@@ -1,4 +1,5 @@
 """The package vortex: `.vx` kernels called from Python."""
+import os
 import subprocess
 import sys
 
@@ -227,7 +228,7 @@ def test_an_artifact_runs_without_the_compiler(tmp_path, random):
               "out = np.zeros_like(x)\nassert vortex.load(sys.argv[1]).prepare(x, 5.0, out=out)() is out and (out == x * np.float32(5)).all()\n"
               "assert 'libLLVM' not in open('/proc/self/maps').read()\n")
     done = subprocess.run([sys.executable, "-c", script, tmp_path / "scale.vxk", tmp_path / "x.npy"], capture_output=True, text=True,
-                          env={"PYTHONPATH": ":".join(sys.path)})
+                          env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
     assert done.returncode == 0, done.stderr
 
 

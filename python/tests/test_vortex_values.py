@@ -1,6 +1,7 @@
 """What crosses between Python and kernels: structs, tuples, scalars, prints, faults, read-only memory."""
 import dataclasses
 import io
+import os
 import pathlib
 import subprocess
 import sys
@@ -254,7 +255,7 @@ def test_arrays_of_numbers_are_numpy_arrays_too(device):
         np.testing.assert_array_equal(x, [21, 21, 21])
 
 
-@pytest.mark.parametrize("types, text", [((), "expected 1 generic arguments, found 0"), (("f32", "f32"), "expected 1 generic arguments, found 2"),
+@pytest.mark.parametrize("types, text", [((), "expected 1 generic argument, found 0"), (("f32", "f32"), "expected 1 generic argument, found 2"),
                                          (("f31",), "`f31` is no argument for `T`"), (("i32",), "Float")])
 def test_instances_that_cannot_be_made_are_errors_at_the_kernel(program, types, text):
     with pytest.raises(vortex.CompileError, match=text) as raised:
@@ -339,7 +340,7 @@ def _run(text: str) -> subprocess.CompletedProcess:
     import _vortex
 
     path = [str(pathlib.Path(vortex.__file__).parents[1]), str(pathlib.Path(_vortex.__file__).parent)]
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=3600, env={"PYTHONPATH": ":".join(path), "PATH": ""})
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=3600, env={**os.environ, "PYTHONPATH": ":".join(path), "PATH": ""})
 
 
 def test_python_ends_while_a_daemon_thread_runs_kernels():

@@ -2,6 +2,7 @@
 
 #include "api/runtime_access.h"
 #include "artifact/print_text.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "runtime/cpu/cpu_driver.h"
@@ -291,8 +292,8 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
                                 const LaunchOptions& options) {
   const artifact::Kernel& artifact = RuntimeAccess::kernel(kernel)->artifact();
   if (arguments.size() != artifact.params.size())
-    return hal::launchError(artifact,
-                            concat("it takes ", artifact.params.size(), " arguments, ", arguments.size(), " given"));
+    return hal::launchError(artifact, concat("it takes ", base::counted(artifact.params.size(), "argument"), ", ",
+                                             arguments.size(), " given"));
   Prepared prepared;
   prepared.arguments.reserve(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -327,7 +327,7 @@ std::string Compiler::text(const lang::Function& kernel, const irgen::Options& r
   if (auto compiled = target_->compile(*generated, observer, choose); !compiled && failure.message.empty())
     failure.message = compiled.error().message;
   if (text.empty() && failure.message.empty())
-    failure.message = base::concat("code for this target has no stage `", stage, "`; choose another with `--target`");
+    failure.message = base::concat("code for this target has no stage `", stage, "`; choose another target");
   return text;
 }
 

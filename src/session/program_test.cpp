@@ -146,7 +146,7 @@ TEST(ProgramTest, WhatThereIsNotIsNamed) {
   EXPECT_NE(program.text("scale", "nothing").error().message.find("there is no stage 'nothing'; there are irgen"),
             std::string::npos);
   EXPECT_EQ(program.text("scale", "vxt").error().message,
-            "code for this target has no stage `vxt`; choose another with `--target`");
+            "code for this target has no stage `vxt`; choose another target");
   EXPECT_NE(program.text("scale", "assembly").value().find("scale"), std::string::npos);
   EXPECT_FALSE(program.build("scale", {.target = "sm_20"}).ok());
 }

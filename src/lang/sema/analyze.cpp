@@ -1,7 +1,7 @@
 #include "lang/sema/analyze.h"
 
+#include "base/counted.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "lang/sema/check/declarations/attributes.h"
 #include "lang/sema/check/declarations/impls.h"
 #include "lang/sema/check/declarations/kernel_code.h"
@@ -247,7 +247,8 @@ void makeInstance(Session& session, const DeclaredFunction& declared, const std:
   GenericEnv env = genericEnv(declared.item->generics);
   if (arguments.size() != env.size()) {
     session.sink()
-        .error("E0329", name, base::concat("expected ", env.size(), " generic arguments, found ", arguments.size()))
+        .error("E0329", name,
+               base::concat("expected ", base::counted(env.size(), "generic argument"), ", found ", arguments.size()))
         .primary("for an instance of this kernel");
     return;
   }

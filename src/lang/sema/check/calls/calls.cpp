@@ -24,7 +24,7 @@
 #include "lang/sema/check/types/resolve_type.h"
 #include "lang/sema/check/types/shapes.h"
 
-#include "base/text.h"
+#include "base/counted.h"
 #include "diag/names_elsewhere.h"
 
 namespace vortex::lang {
@@ -85,8 +85,7 @@ Expr* callClosure(BodyState& body, const syn::CallExpr* call, Expr* callee) {
   const std::vector<Type>& params = callee->type->elems;
   if (params.size() != call->args.size()) {
     error(body, "E0308", call->range,
-          base::concat("this closure takes ", params.size(), " argument", params.size() == 1 ? "" : "s", ", not ",
-                       call->args.size()));
+          base::concat("this closure takes ", base::counted(params.size(), "argument"), ", not ", call->args.size()));
     return failedCall(body, call);
   }
   std::vector<Expr*> args{callee};
@@ -128,7 +127,6 @@ bool placeArgs(BodyState& body, const syn::CallExpr* call, const std::vector<std
   };
   placed.assign(params.size(), nullptr);
   size_t next = first;
-  const auto plural = [](size_t n) { return n == 1 ? "" : "s"; };
   for (const syn::Arg& arg : call->args) {
     if (!arg.value)
       continue;
@@ -155,9 +153,10 @@ bool placeArgs(BodyState& body, const syn::CallExpr* call, const std::vector<std
         placed.push_back(arg.value);
         continue;
       }
-      auto builder = error(body, "E0308", arg.range,
-                           base::concat("`", callee, "` takes ", params.size() - first, " argument",
-                                        plural(params.size() - first), ", but ", call->args.size(), " are given"));
+      auto builder =
+          error(body, "E0308", arg.range,
+                base::concat("`", callee, "` takes ", base::counted(params.size() - first, "argument"), ", but ",
+                             call->args.size(), call->args.size() == 1 ? " is given" : " are given"));
       showCallee(builder);
       if (const char* ours = declared.isValid() ? nullptr : diag::listElsewhere(callee))
         builder.help(ours);

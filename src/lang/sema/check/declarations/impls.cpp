@@ -16,7 +16,7 @@
 #include "lang/sema/check/types/generic_args.h"
 #include "lang/sema/check/types/resolve_type.h"
 
-#include "base/text.h"
+#include "base/counted.h"
 
 #include <algorithm>
 
@@ -286,8 +286,9 @@ static void compareFunctions(BodyState& body, const ImplBlock& impl, const syn::
         .label(other, "declared here");
   };
   if (mine->params.size() != declared->params.size())
-    return differs(mine->name.range, declared->name.range,
-                   base::concat("it takes ", mine->params.size(), " parameters, not ", declared->params.size()));
+    return differs(
+        mine->name.range, declared->name.range,
+        base::concat("it takes ", base::counted(mine->params.size(), "parameter"), ", not ", declared->params.size()));
   if (mine->generics.params.size() != declared->generics.params.size())
     return differs(mine->name.range, declared->name.range,
                    base::concat("it has ", mine->generics.params.size(), " generic parameters, not ",

@@ -14,7 +14,7 @@
 #include "lang/sema/check/types/resolve_type.h"
 #include "lang/sema/check/types/shapes.h"
 
-#include "base/text.h"
+#include "base/counted.h"
 
 #include <algorithm>
 
@@ -341,8 +341,8 @@ Expr* checkClosure(BodyState& body, const syn::ClosureExpr* expr, Type expected)
   const bool hasHint = expected && expected->kind == TypeKind::Closure;
   if (hasHint && expected->elems.size() != expr->params.size()) {
     error(body, "E0308", expr->range,
-          base::concat("this closure must take ", expected->elems.size(), " argument",
-                       expected->elems.size() == 1 ? "" : "s", ", not ", expr->params.size()));
+          base::concat("this closure must take ", base::counted(expected->elems.size(), "argument"), ", not ",
+                       expr->params.size()));
     return errorExpr(body, expr->range);
   }
   LocalScope scope(body);

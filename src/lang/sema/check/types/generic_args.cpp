@@ -12,7 +12,7 @@
 #include "lang/sema/check/types/resolve_type.h"
 #include "lang/sema/check/types/spaces.h"
 
-#include "base/text.h"
+#include "base/counted.h"
 
 #include <algorithm>
 #include <optional>
@@ -174,9 +174,8 @@ bool bindExplicitGenerics(BodyState& body, GenericEnv& env, size_t first, syn::L
                           SourceRange range, DimPolicy policy) {
   const size_t count = env.size() - first;
   if (args.size() > count) {
-    error(
-        body, "E0329", range,
-        base::concat("expected at most ", count, " generic argument", count == 1 ? "" : "s", ", found ", args.size()));
+    error(body, "E0329", range,
+          base::concat("expected at most ", base::counted(count, "generic argument"), ", found ", args.size()));
     return false;
   }
   for (size_t i = 0; i < args.size(); ++i) {
