@@ -162,7 +162,7 @@ def _shared_tile(trace, shape: tuple, dtype: str) -> str:
     if nbytes > _MOST_STAGED:
         trace.fail(f"{nbytes} bytes of threadgroup memory for a tile of addresses of {shape}; one has at most {_MOST_STAGED}", OutOfResources)
     trace.shared_bytes += nbytes
-    return f"t{trace.add('shared', f'i{shape[0] * shape[1]}', word(dtype), f'i{shape[1]}')}"
+    return f"t{trace.add('shared', f'i{shape[0] * shape[1]}', word(dtype), f'i{shape[1]}', word(''))}"
 
 
 def _barrier(trace) -> None:

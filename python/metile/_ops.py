@@ -256,7 +256,7 @@ def shared(size, dtype: str = "f32") -> Pointer:
     if nbytes > _MOST_SHARED:
         trace.fail(f"{nbytes} bytes of threadgroup memory; an array of it has at most {_MOST_SHARED}", OutOfResources)
     trace.shared_bytes += nbytes
-    return Pointer(trace, Shared(trace.add("shared", f"i{count}", word(dtype)), dtype))
+    return Pointer(trace, Shared(trace.add("shared", f"i{count}", word(dtype), "i0", word(trace.name_of_shared())), dtype))
 
 
 def barrier() -> None:

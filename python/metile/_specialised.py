@@ -82,21 +82,23 @@ class Specialised:
         launch = (*numbers.values(), grid)
         if self._races is None or launch in self._judged:
             return
-        if len(self._judged) < _MOST_JUDGED and self._is_free(numbers, grid):
+        found = self._races_of(numbers, grid) if len(self._judged) < _MOST_JUDGED else self._races
+        if not found:
             self._judged.add(launch)
             return
-        rendered, self._races = self._races, None
-        warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
+        self._races = None
+        warnings.warn(found, stacklevel=2 + _kept.depth_of_packages())
 
-    def _is_free(self, numbers: dict, grid: tuple) -> bool:
+    def _races_of(self, numbers: dict, grid: tuple) -> str:
+        """What is not ruled out for this launch, as a warning; nothing where all is."""
         text = _with_numbers(*numbers_as_instances(self.text, grid), numbers)
-        key = ("metile races", text, self._files)
+        key = ("races of a metile launch", text, self._files)
         known = _kept.find(key, self._cache_folder) if self._is_kept else None
         if known is None:
             import _vortex_compiler
 
-            found = _vortex_compiler.from_trace(text, self._files, False).diagnostics()
-            known = not any(diagnostic["id"] in ("E0630", "W0631") for diagnostic in found)
+            found = {diagnostic["id"]: diagnostic["rendered"] for diagnostic in _vortex_compiler.from_trace(text, self._files, False).diagnostics()}
+            known = in_python(found.get("W0631") or ("E0630" in found and self._races) or "")
             if self._is_kept:
                 _kept.keep(key, known, self._cache_folder)
         return known

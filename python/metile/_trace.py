@@ -80,6 +80,9 @@ def user_frame():
     return frame
 
 
+_NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(?:\w+\.)*shared\s*\(", re.ASCII)
+
+
 class Sources:
     """Texts of the functions whose positions are used: lines outside them are empty, so that edits elsewhere change nothing."""
 
@@ -124,6 +127,11 @@ class Sources:
         if line is None:
             line, end, column, end_column = code.co_firstlineno, code.co_firstlineno, 0, 10**6
         return f" @ {file} {line} {column or 0} {end or line} {10**6 if end_column is None else end_column}"
+
+    def name_of_shared(self, frame) -> str:
+        where = self.position(frame).split()
+        found = where and _NAMED.match(self._lines[int(where[1])].get(int(where[2]), ""))
+        return found[1] if found else ""
 
     def texts(self) -> list[tuple[str, str]]:
         out = []
@@ -194,6 +202,10 @@ class Trace:
 
     def text(self, params: list[str], threads: int, axes: tuple[int, ...]) -> str:
         return "\n".join([f"kernel {self.name}{self.place}", f"threads {threads}", " ".join(["axes", *(f"i{axis}" for axis in axes)]), *params, *(_with_lanes(line, threads) for line in self.lines)]) + "\n"
+
+    def name_of_shared(self) -> str:
+        """That of `name = metile.shared(…)`, for messages; nothing where the memory is made in another way."""
+        return self.sources.name_of_shared(user_frame())
 
     def here(self) -> str:
         return self.sources.position(user_frame())

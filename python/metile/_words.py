@@ -7,7 +7,7 @@ _WORDS = (
     ("lane of the warp", "lane of the simdgroup"),
     ("lanes of the warp", "lanes of the simdgroup"),
     ("`@unchecked(races)` on the statement says that they never meet; `--check` finds", "`METILE_CHECK=1` finds"),
-    ("let each thread write elements of its own, or use an atomic", "or let each thread write elements of its own, or use `metile.atomic_add`"),
+    ("let each thread write elements of its own, or use an atomic", "let each thread write elements of its own, or use `metile.atomic_add`"),
     ("read the elements one by one: `t[thread.local_id]`", "what stands beside a tile is the same for all lanes, as the result of `metile.sum` is"),
     (", or lift the check with `@unchecked(init)`", ""),
     ("write `if thread.local_id == 0 { … }` to do it once per block", "mask it by `metile.thread_id() == 0` to do it once per block"),

@@ -298,7 +298,7 @@ BODIES = {
     "a number too large for its type": (lambda x, X, lanes, N: x + metile.scalar(300, "u8"), OverflowError, "300 does not fit `u8`"),
     "a negative number of a type without sign": (lambda x, X, lanes, N: x + metile.scalar(-1, "u32"), OverflowError, "-1 does not fit `u32`"),
     "matrix product": (lambda x, X, lanes, N: x @ x, TypeError, "metile.dot"), "round": (lambda x, X, lanes, N: round(x), TypeError, "metile.round"),
-    "divmod": (lambda x, X, lanes, N: divmod(lanes, 3), TypeError, "use // and %"), "format": (lambda x, X, lanes, N: f"{x:.2f}", TypeError, "metile.print"),
+    "divmod": (lambda x, X, lanes, N: divmod(lanes, 3), TypeError, "use // and %"), "format": (lambda x, X, lanes, N: f"{x:.2f}", TypeError, "metile.print"), "percent": (lambda x, X, lanes, N: "%d" % lanes, TypeError, "metile.print"),
     "shape": (lambda x, X, lanes, N: x.shape, AttributeError, "no `shape`"), "to": (lambda x, X, lanes, N: x.to("f16"), AttributeError, "no `to`: metile.cast"),
     "rows of lanes": (lambda x, X, lanes, N: x[:, None, None], TypeError, "made of offsets"),
     "transpose of lanes": (lambda x, X, lanes, N: x.T, AttributeError, "it is no 2-D tile"), "name of Triton": (lambda x, X, lanes, N: metile.device_print("x"), AttributeError, "there is metile.print"),

@@ -1,5 +1,6 @@
 """Races, waiting and memory that is read before it is written, in traced kernels: found while compiling, at lines of the Python source."""
 import inspect
+import re
 import warnings
 
 import numpy as np
@@ -145,6 +146,51 @@ def test_a_launch_is_judged_by_its_numbers_and_its_grid():
     [text] = warned(lambda: kernel[(4,)](x, out, 32, 60, BLOCK=64))
     assert "W0631" in text and f"{__file__}:{line_of(rows_apart, 'store(Out')}" in text
     assert warned(lambda: kernel[(4,)](x, out, 16, 60, BLOCK=64)) == [], "once for each kernel"
+
+
+@metile.kernel
+def picked(X, Which, stride, N, BLOCK: metile.constexpr):
+    row, lanes = metile.program_id(0) * stride, metile.arange(0, BLOCK)
+    total = 0.0
+    for start in metile.tile_range(0, N, BLOCK):
+        total = total + metile.sum(metile.load(X + row + start + lanes, mask=start + lanes < N))
+    total = total + metile.load(X + row + metile.load(Which + metile.program_id(0)))
+    for start in metile.tile_range(0, N, BLOCK):
+        metile.store(X + row + start + lanes, total, mask=start + lanes < N)
+
+
+def test_a_warning_about_a_launch_names_what_is_left_in_it():
+    """Without numbers every access to X may meet; in this launch rows are apart, and only what data chooses may be in another row."""
+    kernel = metile.kernel(picked.fn)
+    x, which = np.ones((4, 300), np.float32), np.zeros(4, np.int32)
+    [text] = warned(lambda: kernel[(4,)](x, which, 300, 300, BLOCK=64))
+    assert "W0631" in text and f"{line_of(kernel, 'metile.load(Which')} |" in text and f"{line_of(kernel, 'store(X')} |" in text
+    assert f"{line_of(kernel, 'metile.sum')} |" not in text
+
+
+@pytest.mark.parametrize("kernel, names", [(reverse_without_barrier, ["`cells`", "cells[", "Out.size = "]), (one_element, ["`Out`", "Out[", "X.size = "])],
+                         ids=lambda value: getattr(value, "name", None))
+def test_messages_name_memory_as_the_kernel_does(kernel, names):
+    with pytest.raises(metile.LoweringError) as raised:
+        compiled(kernel, [F, G], BLOCK=64)
+    [found] = [each for each in raised.value.diagnostics if each.id == "E0630"]
+    assert all(name in found.message for name in names), found.message
+    assert not re.search(r"[a-zA-Z]\w*_?[0-9]", found.message), found.message
+    assert not found.helps[0].startswith("or ")
+
+
+def test_memory_without_a_name_has_one_in_messages():
+    @metile.kernel
+    def kernel(Out, BLOCK: metile.constexpr):
+        lane = metile.arange(0, BLOCK)
+        a, b = metile.shared(BLOCK), metile.shared(BLOCK)
+        metile.store(a + lane // 2, 1.0)
+        metile.store(b + lane, 2.0)
+        metile.barrier()
+        metile.store(Out + lane, metile.load(a + lane) + metile.load(b + lane))
+
+    with pytest.raises(metile.LoweringError, match=r"race on `shared`: .* touch `shared\[0\]`"):
+        compiled(kernel, [F], BLOCK=64)
 
 
 def test_launches_are_judged_as_often_as_their_numbers_change():

@@ -10,7 +10,7 @@
 //   %0 pid i0 @ …                        result, operation, operands: %id, i… integer, f… float, s… word
 //   %4 load p0 %3 %2 @ …                 p0: parameter, t%id: shared memory
 //   %5 atomic_add p0 %3 %4 %2 @ …        memory, offset, value, mask; the result is what was there
-//   %7 shared i64 sf32 i8                elements, type, and of a tile its columns
+//   %7 shared i64 sf32 i8 sscratch       elements, type, columns (0: it is no tile), and the name that the kernel gives it, if any
 //   %8 tile_load p1 %3 i0 i16 i16 %4 %5  matrix, row, column, extents; of a part of the matrix its first row and how many it has
 //   %9 positions i0 i16                  0 to 15 along a dimension: a tile of one column, of one row for i1
 //   carry %6 f0.0 / loop %5 i0 %1 i256 / … / yield %6 %9 / end

@@ -53,7 +53,7 @@ Variable* KernelBuilder::tensorParam(std::string name, Scalar element, uint32_t 
   for (uint32_t dim = 0; dim < rank; ++dim) {
     shape.push_back(DimExpr::variable(static_cast<DimVarId>(function_->dims.size())));
     DimBinding binding;
-    binding.name = name + "_" + std::to_string(dim);
+    binding.name = name + (rank == 1 ? ".size" : dim == 0 ? ".rows" : ".columns");
     binding.range = range_;
     binding.param = static_cast<uint32_t>(function_->params.size());
     binding.dim = dim;
