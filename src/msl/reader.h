@@ -41,6 +41,12 @@ struct Problem {
   std::vector<Note> notes;
 };
 
+/// Where a name is declared.
+struct Place {
+  std::string file;
+  uint32_t offset = 0;  ///< in bytes
+};
+
 enum class ParameterKind : uint8_t { Buffer, Threadgroup, Input };
 
 struct Parameter {
@@ -52,12 +58,14 @@ struct Parameter {
   std::string constant;  ///< name of the function constant that the parameter exists with
   uint32_t leastBytes =
       0;  ///< of a buffer: what it refers to, without padding at the end; 0: a pointer, or an incomplete type
+  Place place;
 };
 
 struct Kernel {
   std::string name;  ///< the host name
   std::vector<Parameter> parameters;
   uint32_t maxThreads = 0;  ///< [[max_total_threads_per_threadgroup(n)]]; 0: none
+  Place place;
 };
 
 /// `constant T name [[function_constant(index)]]`

@@ -61,12 +61,13 @@ template <typename A> void visitRecord(A& archive, Note& note) {
 template <typename A> void visitRecord(A& archive, Problem& problem) {
   visitAll(archive, problem.id, problem.message, problem.file, problem.begin, problem.end, problem.notes);
 }
+template <typename A> void visitRecord(A& archive, Place& place) { visitAll(archive, place.file, place.offset); }
 template <typename A> void visitRecord(A& archive, Parameter& parameter) {
   visitAll(archive, parameter.kind, parameter.name, parameter.type, parameter.index, parameter.input,
-           parameter.constant, parameter.leastBytes);
+           parameter.constant, parameter.leastBytes, parameter.place);
 }
 template <typename A> void visitRecord(A& archive, Kernel& kernel) {
-  visitAll(archive, kernel.name, kernel.parameters, kernel.maxThreads);
+  visitAll(archive, kernel.name, kernel.parameters, kernel.maxThreads, kernel.place);
 }
 template <typename A> void visitRecord(A& archive, Constant& constant) {
   visitAll(archive, constant.name, constant.index);

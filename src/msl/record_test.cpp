@@ -11,9 +11,10 @@ namespace {
 Response sample() {
   Response response;
   response.kernels = {{"gemm",
-                       {{ParameterKind::Buffer, "sizes", "constant uint3 &", 3, "", "has_sizes", 12},
-                        {ParameterKind::Input, "i", "uint", 0, "thread_position_in_grid", "", 0}},
-                       512}};
+                       {{ParameterKind::Buffer, "sizes", "constant uint3 &", 3, "", "has_sizes", 12, {"x.metal", 40}},
+                        {ParameterKind::Input, "i", "uint", 0, "thread_position_in_grid", "", 0, {}}},
+                       512,
+                       {"x.metal", 12}}};
   response.files = {"/a/b.metal", "/a/c.h"};
   response.constants = {{"has_sizes", 7}};
   response.buffers = {{3, "i32", 4, false}, {0, "f32", 4, true}};
@@ -29,6 +30,8 @@ TEST(Record, IsReadAsItWasWritten) {
   ASSERT_TRUE(read);
   EXPECT_EQ(toBytes(*read), bytes);
   EXPECT_EQ(read->kernels[0].parameters[0].leastBytes, 12u);
+  EXPECT_EQ(read->kernels[0].parameters[0].place.offset, 40u);
+  EXPECT_EQ(read->kernels[0].place.file, "x.metal");
   EXPECT_EQ(read->constants[0].name, "has_sizes");
   EXPECT_TRUE(read->buffers[1].isWritten);
   EXPECT_EQ(read->module.size(), 10u);

@@ -64,6 +64,8 @@ def test_threadgroup_memory_sized_at_dispatch(vortex, device, tmp_path):
         product(vortex, tmp_path, path, (13, 21, 10), "16,16", "8,8", "--threadgroup", "0=256", "--threadgroup", "1=256", *where)
     done = vortex("run", path, "--grid", "8,8", "--block", "8,8", *sum((["--buffer", f"{i}=f32[64]"] for i in range(4)), []), status=1)
     assert "error[E0904]" in done.stderr and "--threadgroup 0=BYTES" in done.stderr
+    line = next(number for number, text in enumerate(PROGRAMS["tiled"].splitlines(), 1) if "threadgroup(0)" in text)
+    assert f"tiled.metal:{line}:" in done.stderr, done.stderr
 
 
 def test_simdgroup_matrices(vortex, device, tmp_path):

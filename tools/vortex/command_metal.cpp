@@ -11,6 +11,13 @@ namespace vortex::tools {
 
 bool isMetalFile(const std::string& path) { return path.ends_with(".metal"); }
 
+static void report(const Settings& settings, const msl::Request& request, const msl::Response& response) {
+  source::SourceManager sources;
+  diag::DiagnosticSink sink;
+  session::reportProblems(request, response, sources, sink);
+  writeError(settings.json ? diag::renderJson(sink.all(), sources) : diag::renderText(sink.all(), sources, {}));
+}
+
 /// Nothing after messages.
 static std::optional<msl::Response> read(const Settings& settings, const msl::Request& request) {
   auto response = session::readMetal(request, !settings.noCache);
@@ -20,10 +27,7 @@ static std::optional<msl::Response> read(const Settings& settings, const msl::Re
   }
   if (response->problems.empty())
     return *std::move(response);
-  source::SourceManager sources;
-  diag::DiagnosticSink sink;
-  session::reportProblems(request, *response, sources, sink);
-  writeError(settings.json ? diag::renderJson(sink.all(), sources) : diag::renderText(sink.all(), sources, {}));
+  report(settings, request, *response);
   return std::nullopt;
 }
 
@@ -142,10 +146,17 @@ int checkMetal(const Settings& settings, const std::string& path) {
       if (parameter.kind == msl::ParameterKind::Threadgroup)
         request.threadgroupBytes.try_emplace(parameter.index, 16384);
     const auto lowered = read(settings, request);
-    if (lowered && lowered->staticThreadgroupBytes > kMostThreadgroupBytes)
-      failWith(settings, "E0904",
-               base::concat("`", kernel.name, "` has ", lowered->staticThreadgroupBytes,
-                            " bytes of threadgroup memory; Apple's GPUs have ", kMostThreadgroupBytes));
+    if (lowered && lowered->staticThreadgroupBytes > kMostThreadgroupBytes) {
+      msl::Response large;
+      large.problems.push_back({"E0904",
+                                base::concat("`", kernel.name, "` has ", lowered->staticThreadgroupBytes,
+                                             " bytes of threadgroup memory; Apple's GPUs have ", kMostThreadgroupBytes),
+                                kernel.place.file,
+                                kernel.place.offset,
+                                kernel.place.offset,
+                                {}});
+      report(settings, request, large);
+    }
     status |= lowered && lowered->staticThreadgroupBytes <= kMostThreadgroupBytes ? 0 : 1;
   }
   return status;

@@ -174,6 +174,7 @@ public:
       return true;
     if (found.kernel.name.empty())
       found.kernel.name = function->getNameAsString();
+    found.kernel.place = placeOf(function->getLocation());
     checkIsLaunchable(function, found.kernel.name);
     if (!function->getReturnType()->isVoidType())
       refuse(function->getLocation(), "a kernel returns nothing, `" + found.kernel.name + "` returns `" +
@@ -287,6 +288,10 @@ private:
     setPlace(problem, at, context_.getSourceManager(), *unit_.files);
     return problem;
   }
+  Place placeOf(clang::SourceLocation at) {
+    Problem found = problemAt(at, "");
+    return {std::move(found.file), found.begin};
+  }
   /// Templates and their instances say the same once.
   void refuse(clang::SourceLocation at, std::string message) {
     Problem made = problemAt(at, std::move(message));
@@ -347,6 +352,7 @@ private:
       Parameter parameter;
       parameter.name = decl->getNameAsString();
       parameter.type = decl->getType().getAsString();
+      parameter.place = placeOf(decl->getLocation());
       clang::QualType type = decl->getType();
       bool isMemory = type->isPointerType() || type->isReferenceType();
       bool isThreadgroup = isMemory && type->getPointeeType().getAddressSpace() == clang::LangAS::sycl_local;

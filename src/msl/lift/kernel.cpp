@@ -169,19 +169,25 @@ private:
 };
 
 /// Threadgroup memory that a parameter points to gets its length from the request.
-bool sizeThreadgroupMemory(front::Unit& unit, std::vector<Memory>& memories, const Request& request) {
+bool sizeThreadgroupMemory(front::Unit& unit, const Kernel& kernel, std::vector<Memory>& memories,
+                           const Request& request) {
   for (Memory& memory : memories) {
     if (memory.kind != Memory::Kind::Threadgroup)
       continue;
     auto given = request.threadgroupBytes.find(memory.index);
     if (given == request.threadgroupBytes.end()) {
+      const auto parameter =
+          std::find_if(kernel.parameters.begin(), kernel.parameters.end(), [&](const Parameter& each) {
+            return each.kind == ParameterKind::Threadgroup && each.index == memory.index;
+          });
+      const Place at = parameter == kernel.parameters.end() ? kernel.place : parameter->place;
       unit.problems.push_back({"E0904",
                                "`" + memory.name + "` needs the length of [[threadgroup(" +
                                    std::to_string(memory.index) + ")]], which is given at dispatch: --threadgroup " +
                                    std::to_string(memory.index) + "=BYTES",
-                               {},
-                               0,
-                               0,
+                               at.file,
+                               at.offset,
+                               at.offset,
                                {}});
       return false;
     }
@@ -206,7 +212,7 @@ bool lowerEntry(front::Unit& unit, const Request& request, Response& response) {
   if (!unit.problems.empty())
     return false;
   std::vector<Memory> memories = flatten::lowerPointers(unit, *kernel);
-  if (!unit.problems.empty() || !sizeThreadgroupMemory(unit, memories, request))
+  if (!unit.problems.empty() || !sizeThreadgroupMemory(unit, *kernel, memories, request))
     return false;
   flatten::tidyModule(*unit.module);
   mlir::DialectRegistry registry;
