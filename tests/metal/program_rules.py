@@ -152,3 +152,5 @@ rule("choices_of_calls_keep_their_kind", "int",
      "\nvoid count(thread int& c) { ++c; }\nthread int* place(thread int& a) { return &a; }")
 rule("sums_clamped_in_wider_words", "int", "char a = char(n[i] * 9), b = char(-n[7 - i] * 5); out[i] = char(clamp(int(a) + int(b), -128, 127)) + 1000 * char(clamp(int(a) - int(b), -128, 127));",
      lambda i: (lambda a, b: min(max(a + b, -128), 127) + 1000 * min(max(a - b, -128), 127))((N[i] * 9 + 128) % 256 - 128, (-N[7 - i] * 5 + 128) % 256 - 128))
+rule("structures_that_stages_pass_on", "float", "Passed v; v.position = float4(x[i]); v.at = float2(2, n[i]); v.id = i; out[i] = v.position.w + v.at.x + v.at.y + v.id;", lambda i: X[i] + 2 + N[i] + i,
+     "struct Passed { float4 position [[position, invariant]]; float2 at [[user(locn0), center_no_perspective]]; uint id [[flat]]; float4 shade [[color(0), raster_order_group(1)]]; };")

@@ -58,6 +58,12 @@ rule("float_arithmetic", "float", "out[i] = x[i] * 2 + 1;", lambda i: X[i] * 2 +
 rule("double_literals_are_float", "float", "float a = 0.1; out[i] = a == 0.1 ? 1 : 0;", [1] * 8)
 rule("half_literals", "float", "half h = 1.5h; out[i] = h * half(x[i]);", lambda i: 1.5 * X[i])
 rule("half_rounds_to_eleven_bits", "float", "half h = half(2049.0f + i); out[i] = h;", [2048, 2050, 2052, 2052, 2052, 2054, 2056, 2056])
+rule("casts_between_half_and_bfloat", "float", "half h = half(x[i] * 1.0009765625f); bfloat b = bfloat(h); out[i] = float(b) + float(half(b)) + float((half)b) + float((bfloat)(half)b);",
+     lambda i: 4 * X[i])
+rule("casts_between_half_and_bfloat_in_templates", "float", "out[i] = float(cast<half>(bfloat(x[i]))) + float(call<bfloat>(half(x[i]))) + (cast<int>(123456789 + int(i)) - call<int>(123456789));",
+     lambda i: 2 * X[i] + i, "template <class T, class U> T cast(U v) { return (T)v; } template <class T, class U> T call(U v) { return T(v); }")
+rule("casts_between_half_and_bfloat_in_macros", "float", "half h = half(x[i]); out[i] = float(TO(bfloat, h)) + float(HALF_OF(bfloat(x[i]))) + float((half)1.5bf) + float(bfloat(h * 2.0h) + (bfloat)-h);",
+     lambda i: 3 * X[i] + 1.5, "#define TO(T, v) ((T)(v))\n#define HALF_OF(v) half(v)\n")
 rule("bfloat_rounds_to_eight_bits", "float", "bfloat h = bfloat(257.0f + 2 * i); out[i] = float(h);", [256, 260, 260, 264, 264, 268, 268, 272])
 rule("float_to_int_truncates", "int", "out[i] = int(x[i] * 1.5f);", lambda i: int(X[i] * 1.5))
 rule("int_to_float", "float", "out[i] = float(n[i]) / 2;", lambda i: N[i] / 2)

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-static void prelexAndCheck(const std::string& source) {
-  const vortex::msl::front::Rewritten made = vortex::msl::front::prelex(source);
+static void prelexAndCheck(const std::string& source, const std::vector<vortex::msl::front::Range>& widened) {
+  const vortex::msl::front::Rewritten made = vortex::msl::front::prelex(source, widened);
   const std::string& text = made.text();
   const auto lines = std::count(text.begin(), text.end(), '\n');
   VORTEX_CHECK(lines == std::count(source.begin(), source.end(), '\n'), "%zd lines", static_cast<ssize_t>(lines));
@@ -25,8 +25,11 @@ static void prelexAndCheck(const std::string& source) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string source(reinterpret_cast<const char*>(bytes), size);
-  prelexAndCheck(source);
-  prelexAndCheck("kernel void k(device float* a [[" + source +
-                 "]], uint i [[thread_position_in_grid]]) { a[i] = 1.0h; }\n");
+  prelexAndCheck(source, {});
+  // Operands of casts: one, and one in it.
+  const auto end = static_cast<uint32_t>(size), first = size > 0 ? bytes[0] % (end + 1) : 0;
+  prelexAndCheck(source, {{first, end}, {first, first + (end - first) / 2}});
+  prelexAndCheck(
+      "kernel void k(device float* a [[" + source + "]], uint i [[thread_position_in_grid]]) { a[i] = 1.0h; }\n", {});
   return 0;
 }

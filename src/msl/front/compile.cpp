@@ -11,6 +11,8 @@
 #include <clang/Frontend/FrontendActions.h>
 #include <clang/Frontend/MultiplexConsumer.h>
 
+#include <algorithm>
+
 namespace vortex::msl::front {
 namespace {
 
@@ -131,11 +133,14 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Unit> compile(const Request& request, llvm::StringRef precompiled) {
+/// `refused`: the casts that Clang refuses and that are right by way of float.
+static std::unique_ptr<Unit> compileOnce(const Request& request, llvm::StringRef precompiled, const Widened& widened,
+                                         Widened& refused) {
   auto unit = std::make_unique<Unit>();
-  unit->files = llvm::makeIntrusiveRefCnt<SourceFiles>(request.file, request.text, request.definitions, precompiled);
+  unit->files =
+      llvm::makeIntrusiveRefCnt<SourceFiles>(request.file, request.text, request.definitions, precompiled, widened);
   clang::CompilerInstance instance;
-  instance.createDiagnostics(new ProblemCollector(*unit->files, unit->problems));
+  instance.createDiagnostics(new ProblemCollector(*unit->files, unit->problems, refused));
   if (!setUp(instance, unit->files, "c++", arguments(request, !precompiled.empty())))
     return unit;
   ReadAction action(request, *unit);
@@ -144,6 +149,28 @@ std::unique_ptr<Unit> compile(const Request& request, llvm::StringRef precompile
   if (!isGood && unit->problems.empty())
     unit->problems.push_back({"E0901", "Clang refuses the source", {}, 0, 0, {}});
   return unit;
+}
+
+/// Whether there were any that are not in `to`.
+static bool addTo(Widened& to, const Widened& more) {
+  bool isMore = false;
+  for (const auto& [path, ranges] : more)
+    for (Range range : ranges)
+      if (std::vector<Range>& known = to[path]; std::find(known.begin(), known.end(), range) == known.end()) {
+        known.push_back(range);
+        isMore = true;
+      }
+  return isMore;
+}
+
+std::unique_ptr<Unit> compile(const Request& request, llvm::StringRef precompiled) {
+  Widened widened;
+  while (true) {
+    Widened refused;
+    std::unique_ptr<Unit> unit = compileOnce(request, precompiled, widened, refused);
+    if (!addTo(widened, refused))
+      return unit;
+  }
 }
 
 }  // namespace vortex::msl::front

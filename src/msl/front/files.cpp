@@ -51,11 +51,13 @@ SourceFiles::SourceFiles() : ProxyFileSystem(llvm::vfs::getRealFileSystem()) {
 }
 
 SourceFiles::SourceFiles(const std::string& name, const std::string& text, const std::vector<std::string>& definitions,
-                         llvm::StringRef precompiled)
+                         llvm::StringRef precompiled, const Widened& widened)
     : SourceFiles() {
+  widened_ = widened;
   if (!precompiled.empty())
     shim_[kPrecompiled] = precompiled;
-  sources_[absolute(name)] = prelex(text);
+  const std::string own = absolute(name);
+  sources_[own] = prelex(text, widenedIn(own));
   std::string lines;
   for (const std::string& each : definitions) {
     const size_t equals = each.find('='), line = lines.size();
@@ -65,6 +67,14 @@ SourceFiles::SourceFiles(const std::string& name, const std::string& text, const
   }
   definitions_ = prelex(lines).text();
   shim_[kDefinitions] = definitions_;
+}
+
+std::string SourceFiles::key(llvm::StringRef path) { return absolute(path); }
+
+const std::vector<Range>& SourceFiles::widenedIn(const std::string& key) const {
+  static const std::vector<Range> none;
+  const auto found = widened_.find(key);
+  return found == widened_.end() ? none : found->second;
 }
 
 std::optional<llvm::StringRef> SourceFiles::text(const Twine& path) {
@@ -79,7 +89,7 @@ std::optional<llvm::StringRef> SourceFiles::text(const Twine& path) {
     auto read = getUnderlyingFS().getBufferForFile(path);
     if (!read)
       return std::nullopt;
-    known = sources_.emplace(key, prelex((*read)->getBuffer())).first;
+    known = sources_.emplace(key, prelex((*read)->getBuffer(), widenedIn(key))).first;
   }
   return known->second.text();
 }

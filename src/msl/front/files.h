@@ -19,14 +19,19 @@ inline constexpr const char* kPrelude = "/vortex-msl-shim/prelude.metal";
 inline constexpr const char* kPrecompiled = "/vortex-msl-shim/prelude.pch";
 inline constexpr const char* kDefinitions = "/vortex-msl-shim/definitions.metal";
 
+/// Expressions that are cast by way of float, by the file's absolute path.
+using Widened = std::map<std::string, std::vector<Range>>;
+
 class SourceFiles : public llvm::vfs::ProxyFileSystem {
 public:
   /// The shim alone.
   SourceFiles();
+  /// `path` as it is known here.
+  static std::string key(llvm::StringRef path);
   /// `text`: what stands for the file `name`, whatever lies on disk. `definitions`: macros, as NAME or NAME=VALUE. `precompiled`: the bytes of
   /// `kPrecompiled`, which outlive this; none: there is no such file.
   SourceFiles(const std::string& name, const std::string& text, const std::vector<std::string>& definitions,
-              llvm::StringRef precompiled);
+              llvm::StringRef precompiled, const Widened& widened);
   llvm::ErrorOr<llvm::vfs::Status> status(const llvm::Twine& path) override;
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> openFileForRead(const llvm::Twine& path) override;
 
@@ -43,8 +48,10 @@ public:
 
 private:
   std::optional<llvm::StringRef> text(const llvm::Twine& path);
+  const std::vector<Range>& widenedIn(const std::string& key) const;
   std::map<std::string, llvm::StringRef> shim_;  ///< by absolute path
   std::string definitions_;
+  Widened widened_;
   std::map<std::string, Rewritten> sources_;  ///< likewise
 };
 

@@ -5,6 +5,7 @@
 //    first stays; those that do something else are refused.
 //  - the second of two swizzles with an operator between is made a value: Clang's templates take such pairs for numbers.
 //  - `constant float x[N]` as a parameter becomes a pointer: an array parameter would lose its address space.
+//  - what is cast between half and bfloat becomes a float first, where Clang refused the cast (compile.cpp).
 //  - `static_cast<T>(x)` of values, and operands of `?:` that are places or calls, go through functions of the shim (00_language.metal).
 #include "msl/front/prelexer.h"
 
@@ -55,13 +56,21 @@ uint32_t Rewritten::sourceColumn(uint32_t line, uint32_t column) const {
   return sourceOffset(offsetOf(line, column)) - sourceOffset(offsetOf(line, 1)) + 1;
 }
 
-uint32_t Rewritten::sourceOffset(uint32_t offset) const {
+const Rewritten::Piece* Rewritten::pieceOf(uint32_t offset) const {
   auto after = std::upper_bound(pieces_.begin(), pieces_.end(), offset,
                                 [](uint32_t at, const Piece& piece) { return at < piece.from; });
-  if (after == pieces_.begin())
-    return offset;
-  const Piece& piece = *std::prev(after);
-  return piece.isReplaced ? piece.to : piece.to + (offset - piece.from);
+  return after == pieces_.begin() ? nullptr : &*std::prev(after);
+}
+
+uint32_t Rewritten::sourceOffset(uint32_t offset) const {
+  const Piece* piece = pieceOf(offset);
+  return !piece ? offset : piece->isReplaced ? piece->to : piece->to + (offset - piece->from);
+}
+
+uint32_t Rewritten::sourceEnd(uint32_t offset) const {
+  const Piece* last = offset == 0 ? nullptr : pieceOf(offset - 1);
+  // What is not replaced follows what is.
+  return last && last->isReplaced ? last[1].to : offset == 0 ? 0 : sourceOffset(offset - 1) + 1;
 }
 
 namespace {
@@ -104,17 +113,24 @@ public:
     findBrackets();
   }
 
-  std::vector<Edit> run() {
+  std::vector<Edit> run(const std::vector<Range>& widened) {
     for (size_t i = 0; i + 1 < words_.size();)
       i = rule(i);
+    // What is widened may begin and end with what the rules change.
+    std::vector<Edit> all;
+    for (const Range& each : widened)
+      all.push_back({each.begin, each.begin, "__msl_wide("});
+    all.insert(all.end(), edits_.begin(), edits_.end());
+    for (const Range& each : widened)
+      all.push_back({each.end, each.end, ")"});
     std::vector<std::pair<uint32_t, size_t>> order;  // edits at one place stay in the order of their rules
-    for (const Edit& edit : edits_)
+    for (const Edit& edit : all)
       order.emplace_back(edit.begin, order.size());
     std::sort(order.begin(), order.end());
     std::vector<Edit> kept;
     for (auto [begin, number] : order)
       if (kept.empty() || begin >= kept.back().end)
-        kept.push_back(std::move(edits_[number]));
+        kept.push_back(std::move(all[number]));
     return kept;
   }
 
@@ -251,14 +267,18 @@ private:
     size_t j = i + 2;
     while (j < words_.size() && at(j) != "]") {
       std::string_view name = at(j);
-      if (!contains(kAttributes, name) && !isKernelInput(name))
+      const bool isGraphics = isGraphicsAttribute(name);
+      if (!contains(kAttributes, name) && !isKernelInput(name) && !isGraphics)
         return i + 1;
       std::string argument;
       if (at(++j) == "(")
         argument = insideBracket(j);
       if (at(j) == ",")
         ++j;
-      text += annotation(name, argument, i > 0 && around_[i - 1] == '(');
+      const bool isParameter = i > 0 && around_[i - 1] == '(';
+      // Members of structures have them without a meaning here, and arguments that are no expressions.
+      if (!isGraphics || isParameter)
+        text += annotation(name, isGraphics ? "" : argument, isParameter);
     }
     if (at(j + 1) != "]")
       return i + 1;
@@ -458,6 +478,8 @@ private:
 
 }  // namespace
 
-Rewritten prelex(std::string_view source) { return Rewritten(source, Prelexer(source).run()); }
+Rewritten prelex(std::string_view source, const std::vector<Range>& widened) {
+  return Rewritten(source, Prelexer(source).run(widened));
+}
 
 }  // namespace vortex::msl::front

@@ -2,12 +2,18 @@
 // how, so that positions in its output are positions in the source.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace vortex::msl::front {
+
+struct Range {
+  uint32_t begin = 0, end = 0;
+  auto operator<=>(const Range&) const = default;
+};
 
 struct Edit {
   uint32_t begin = 0, end = 0;  ///< bytes of the source that are replaced
@@ -22,6 +28,8 @@ public:
   const std::string& text() const { return text_; }
   /// The byte of the source that stands at, or became, this byte of the text.
   uint32_t sourceOffset(uint32_t offset) const;
+  /// One past the bytes of the source that became the text before this byte.
+  uint32_t sourceEnd(uint32_t offset) const;
   /// Byte of the text at a 1-based line and column of it.
   uint32_t offsetOf(uint32_t line, uint32_t column) const;
   /// Column in the source of a place in the text; lines are the same.
@@ -32,11 +40,13 @@ private:
     uint32_t from, to;  ///< first byte in the text, in the source
     bool isReplaced;
   };
+  const Piece* pieceOf(uint32_t offset) const;
   std::string text_;
   std::vector<Piece> pieces_;
   std::vector<uint32_t> lineStarts_{0};
 };
 
-Rewritten prelex(std::string_view source);
+/// `widened`: expressions, as bytes of the source, that become the value of a cast by way of float.
+Rewritten prelex(std::string_view source, const std::vector<Range>& widened = {});
 
 }  // namespace vortex::msl::front

@@ -86,6 +86,28 @@ TEST(Prelexer, LinesStayWhereAnArgumentSpansThem) {
             "f(int a __attribute__((annotate(\"msl.buffer\", 12))) \\\n)");
 }
 
+TEST(Prelexer, WhatIsWidenedMayBeginAndEndWithWhatIsRewritten) {
+  const std::string source = "x = half(1.5bf) + (half)(c ? y[i] : z) + g;\n";
+  auto range = [&](const char* text) {
+    const auto at = static_cast<uint32_t>(source.find(text));
+    return Range{at, at + static_cast<uint32_t>(std::string_view(text).size())};
+  };
+  const Rewritten made = prelex(source, {range("1.5bf"), range("(c ? y[i] : z)")});
+  EXPECT_EQ(made.text(),
+            "x = half(__msl_wide(((bfloat)1.5f))) + (half)__msl_wide((c ? __msl_value(y[i]) : __msl_value(z))) + g;\n");
+  // Places of the text stand for the same places of the source as without it.
+  const Rewritten plain = prelex(source);
+  for (const char* text : {"half", "((bfloat)1.5f)", "c ?", "y[i]", "+ g"})
+    EXPECT_EQ(made.sourceOffset(static_cast<uint32_t>(made.text().find(text))),
+              plain.sourceOffset(static_cast<uint32_t>(plain.text().find(text))))
+        << text;
+  // The bytes that became a literal end where it ends.
+  const std::string literal = "((bfloat)1.5f)";
+  EXPECT_EQ(plain.sourceEnd(static_cast<uint32_t>(plain.text().find(literal) + literal.size())),
+            source.find(") + (half)"));
+  EXPECT_EQ(plain.sourceEnd(static_cast<uint32_t>(plain.text().find(" + g"))), source.find(" + g"));
+}
+
 TEST(Prelexer, EndsOnSourceThatIsCutOff) {
   for (const char* source :
        {"[[", "[[buffer(", "static_cast<", "a ? b", "f(constant float a[", "struct S { int f() const device {", "1h"})

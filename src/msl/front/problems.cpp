@@ -17,9 +17,6 @@ static std::string inMetalsWords(std::string message) {
       message.replace(at, word.size(), metals);
   if (message.starts_with("unknown attribute ") && message.ends_with(" ignored"))
     message.resize(message.size() - std::string_view(" ignored").size());  // it is an error here
-  if (message.ends_with(" is not allowed") && message.find("'half' (aka '_Float16')") != std::string::npos &&
-      message.find("'bfloat' (aka '__bf16')") != std::string::npos)
-    message += ": static_cast converts, or a cast by way of float";
   return message;
 }
 
@@ -39,6 +36,31 @@ ProblemCollector::Place ProblemCollector::place(const clang::Diagnostic& diagnos
   return found;
 }
 
+/// The second range of the error is the cast's operand. One that is partly a macro's is left as it is.
+void ProblemCollector::addRefusedCast(const clang::Diagnostic& diagnostic) {
+  if (diagnostic.getNumRanges() < 2 || !diagnostic.hasSourceManager())
+    return;
+  const clang::SourceManager& sources = diagnostic.getSourceManager();
+  const clang::CharSourceRange range = diagnostic.getRange(1);
+  const clang::SourceLocation from = range.getBegin(), to = range.getEnd();
+  if (from.isInvalid() || to.isInvalid() || from.isMacroID() != to.isMacroID() ||
+      sources.isMacroArgExpansion(from) != sources.isMacroArgExpansion(to))
+    return;
+  auto [file, begin] = sources.getDecomposedSpellingLoc(from);
+  auto [last, end] = sources.getDecomposedSpellingLoc(to);
+  const auto name = sources.getNonBuiltinFilenameForID(file);
+  const Rewritten* source = name ? files_.find(*name) : nullptr;
+  if (!source || file != last || end < begin)
+    return;
+  end += clang::Lexer::MeasureTokenLength(sources.getSpellingLoc(to), sources, {});
+  refused_[SourceFiles::key(*name)].push_back({source->sourceOffset(begin), source->sourceEnd(end)});
+}
+
+static bool isCastBetweenNarrowFloats(std::string_view message) {
+  return message.ends_with(" is not allowed") && message.find("'__bf16'") != message.npos &&
+         message.find("'_Float16'") != message.npos && message.find("cast from") != message.npos;
+}
+
 void ProblemCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& diagnostic) {
   DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
   if (level != clang::DiagnosticsEngine::Note)
@@ -49,6 +71,8 @@ void ProblemCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level, c
   diagnostic.FormatDiagnostic(message);
   Place at = place(diagnostic);
   if (level >= clang::DiagnosticsEngine::Error) {
+    if (isCastBetweenNarrowFloats(message.str()))
+      addRefusedCast(diagnostic);
     problems_.push_back({"E0901", inMetalsWords(std::string(message)), at.file, at.begin, at.end, {}});
     return;
   }

@@ -10,7 +10,9 @@ namespace vortex::msl::front {
 /// Clang's errors in terms of the sources as they are on disk. What is reported inside the shim points at the user's code that led there.
 class ProblemCollector : public clang::DiagnosticConsumer {
 public:
-  ProblemCollector(const SourceFiles& files, std::vector<Problem>& problems) : files_(files), problems_(problems) {}
+  /// `refused`: what is cast between half and bfloat, beside the problem that it is.
+  ProblemCollector(const SourceFiles& files, std::vector<Problem>& problems, Widened& refused)
+      : files_(files), problems_(problems), refused_(refused) {}
   void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& diagnostic) override;
 
 private:
@@ -20,8 +22,11 @@ private:
   };
   Place place(const clang::Diagnostic& diagnostic) const;
 
+  void addRefusedCast(const clang::Diagnostic& diagnostic);
+
   const SourceFiles& files_;
   std::vector<Problem>& problems_;
+  Widened& refused_;
   bool isShown_ = false;  ///< the last error or warning; notes follow theirs
 };
 

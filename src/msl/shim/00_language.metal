@@ -230,6 +230,13 @@ template <class T> __VX constexpr decltype(auto) __msl_given(__msl_result<T> r) 
     return typename __chosen<remove_cv_t<T>>::type(static_cast<T&&>(r.x));
 }
 __VX constexpr void __msl_given(__msl_call) {}
+/// The value of a cast between half and bfloat, which Clang does not convert to each other; any other value is what it is.
+template <class T> __VX constexpr decltype(auto) __msl_wide(T&& x) {
+  if constexpr (__is_same(decay_t<T>, half) || __is_same(decay_t<T>, bfloat))
+    return static_cast<float>(x);
+  else
+    return static_cast<T&&>(x);
+}
 /// static_cast; half and bfloat convert by way of float.
 template <class To, class From> __VX constexpr To __msl_cast(From&& x) {
   typedef decay_t<From> F;
