@@ -137,3 +137,20 @@ def test_kernel_gives_what_numpy_gives(vortex, device, tmp_path, case):
     # The error of a sum of products follows its terms, however small the sum is.
     scale = np.sqrt(np.mean(np.square(expected, dtype="f8"))) if case[0] in SUMS else 1
     np.testing.assert_allclose(got.astype("f8"), expected, rtol=tolerance, atol=tolerance * max(1, scale))
+
+
+FILES = sorted(KERNELS.glob("**/*.metal")) if FOLDER else []
+
+
+def test_all_files_are_there():
+    assert len(FILES) == 42 and sum("_nax" in path.stem for path in FILES) == 7
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_files_compile_but_those_that_need_a_library_of_apples(vortex, path):
+    """All of their kernels, 35 of 42 files: after that none has the name that is asked for."""
+    done = vortex("build", path, "-I", FOLDER, "--kernel", "none", status=1)
+    if "_nax" in path.stem:
+        assert "error[E0901]" in done.stderr and "'MetalPerformancePrimitives/MetalPerformancePrimitives.h' file not found" in done.stderr
+    else:
+        assert "error[E0807]" in done.stderr and "has no kernel `none`; there are `" in done.stderr, done.stderr[:2000]

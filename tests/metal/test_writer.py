@@ -165,6 +165,32 @@ def test_variables_that_change_places_in_a_loop(vortex, tmp_path):
     assert (a == p).all() and (b == q * 3 - r).all()
 
 
+EDGES = """
+kernel neighbours(x: &Tensor<KIND, [M, N]>, next: &mut Tensor<KIND, [M, N]>) {
+    let i = thread.global_id.y
+    let j = thread.global_id.x
+    if i < M && j < N { next[i, j] = x[i, j + 3] }
+}
+
+@tile(m = 16)
+kernel sums(x: &Tensor<KIND, [M, N]>) -> Tensor<KIND, [M]> {
+    var total: Tensor<KIND, [16]> @local = zeros()
+    for k in range(0, N, 32) {
+        total += x[block_m..+16, k..+32].sum(dim = 1)
+    }
+    return total
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["f32", "i32", "i64"])
+def test_elements_past_a_row_are_zero_and_not_those_of_the_next(vortex, tmp_path, kind):
+    rng = np.random.default_rng()
+    x = rng.integers(1, 99, (21, 45)).astype(kind.replace("i", "int").replace("f3", "float3"))
+    after, totals = run(vortex, tmp_path, EDGES.replace("KIND", kind), "neighbours(&x, &mut next)\n    let totals = sums(&x)", {"x": (kind, x), "next": (kind, x)}, ["next", "totals"])
+    assert np.array_equal(after, np.pad(x, ((0, 0), (0, 3)))[:, 3:]) and np.array_equal(totals, x.sum(1))
+
+
 SIGNED_ATOMICS = """
 kernel signed(x: &Tensor<i32, [N]>, total: &mut Tensor<i32, [3]>, won: &mut Tensor<i32, [N]>) {
     let i = thread.global_id
