@@ -88,7 +88,8 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string&
   }
   // The slots are one buffer of constants.
   if (uint64_t bytes = uint64_t{kernel.slotCount} * sizeof(uint64_t); bytes > artifact::kMaxParameterBytes)
-    return base::Error{base::concat("`", kernel.name, "` takes ", bytes, " bytes of launch parameters, Metal takes ",
+    return base::Error{base::concat("`", kernel.name, "` takes ", bytes,
+                                    " bytes of launch parameters, those of temporaries among them; Metal takes ",
                                     artifact::kMaxParameterBytes, " bytes of constants")};
   std::map<std::string, std::vector<uint32_t>> tensors;
   for (const artifact::Phase& phase : kernel.phases) {
