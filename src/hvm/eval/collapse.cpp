@@ -1,5 +1,6 @@
 // Enumeration: superpositions are pulled to the top, one step at a time, in the order of a queue with 64 priorities.
 #include "hvm/eval/evaluation.h"
+#include "hvm/eval/lifted.h"
 
 #include <bit>
 
@@ -12,25 +13,38 @@ Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const
   return done;
 }
 
+/// Where there are many entries, what the next ones refer to has left the cache.
+inline void Evaluation::fetchAhead(Entries& entries) const {
+  static constexpr size_t kFar = 16, kNear = 8, kLastWord = 7;
+  const Term* heap = heap_->words();
+  if (entries.size() <= kFar)
+    return;
+  const Term* far = heap + locOf(entries[kFar]);
+  const Term near = entries[kNear];
+  __builtin_prefetch(far), __builtin_prefetch(far + kLastWord);
+  if (isLifted(tagOf(near)))
+    __builtin_prefetch(heap + locOf(heap[liftedSide(near)]));
+}
+
 Result<void> Evaluation::collapseRoot(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print) {
   levels_.clear(), depth_ = 0;
   queue_.fill({});
   first().takeStuckAsFinal(true);  // the order is part of the result
-  queue_[0].push_back(makeTerm(Ref, definition));
+  queue_[0].push(makeTerm(Ref, definition));
   uint64_t waiting = 1;  // a bit for each key that has entries
   for (uint64_t printed = 0; printed < limit && waiting != 0;) {
     size_t key = static_cast<size_t>(std::countr_zero(waiting));
-    Term term = queue_[key].front();
-    queue_[key].pop_front();
+    fetchAhead(queue_[key]);
+    Term term = queue_[key].pop();
     if (queue_[key].empty())
       waiting &= ~(uint64_t(1) << key);
     for (bool goesOn = true; goesOn;) {
       uint64_t before = 0;
       do {  // again if what was found free may have been bound since
-        before = interactions();
+        before = first().interactions();
         if (!collapse(term))
           return failure();
-      } while (hasOpenVariables() && before != interactions());
+      } while (hasOpenVariables() && before != first().interactions());
       Loc at = locOf(term);
       goesOn = tagOf(term) == Inc;
       if (goesOn) {
@@ -39,11 +53,11 @@ Result<void> Evaluation::collapseRoot(uint32_t definition, uint64_t limit, const
         first().release(at, 1);
       } else if (tagOf(term) == Sup) {
         const size_t next = std::min(key + 1, queue_.size() - 1);
-        queue_[next].push_back(heap_->words()[at]);
-        queue_[next].push_back(heap_->words()[at + 1]);
+        queue_[next].push(heap_->words()[at]);
+        queue_[next].push(heap_->words()[at + 1]);
         first().release(at, 2);
         waiting |= uint64_t(1) << next;
-      } else if (isOutOfFuel(interactions())) {
+      } else if (isOutOfFuel(first().interactions())) {
         return failure();
       } else if (tagOf(term) != Era) {
         if (++printed > printed_)
@@ -61,6 +75,8 @@ bool Evaluation::collapse(Term& term) {
       stop(first().error());
     if (outcome != Machine::Outcome::Value)
       return false;
+    if (levels_.empty() && (tagOf(term) == Sup || tagOf(term) == Inc || tagOf(term) == Era))
+      return true;
     if (descend(term))
       continue;
     if (!ascend(term))

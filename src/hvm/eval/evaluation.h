@@ -1,6 +1,7 @@
 // A run of a program: strong normal form or enumeration of collapsed terms.
 #pragma once
 
+#include "hvm/eval/entries.h"
 #include "hvm/eval/machine.h"
 
 #include <array>
@@ -123,6 +124,7 @@ private:
     int sup;                // the leftmost field that is a superposition, -1 if none
   };
   Result<void> collapseRoot(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print);
+  void fetchAhead(Entries& entries) const;
   bool collapse(Term& term);
   void enterLevel(Level level);
   bool descend(Term& term);
@@ -160,7 +162,7 @@ private:
   static constexpr size_t kWatchedLevels = 1 << 16;
   size_t watchedLevels_ = kWatchedLevels;
   uint32_t depth_ = 0;  // lambdas among them
-  std::array<std::deque<Term>, 64> queue_;
+  std::array<Entries, 64> queue_;
   uint64_t printed_ = 0;  // lines, of all runs
 };
 

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstring>
 #include <sys/mman.h>
+#include <utility>
 
 namespace vortex::hvm {
 
 // Allocated between two collections, at least.
 static constexpr uint64_t kNurseryWords = uint64_t(1) << 17;        // 1 MiB: stays in the second-level cache
+static constexpr uint64_t kMostFutileWords = uint64_t(1) << 26;     // after one that freed hardly anything
 static constexpr uint64_t kSharedNurseryWords = uint64_t(1) << 18;  // for each of several threads, which must meet
 
 void* reserveMemory(uint64_t bytes) {
@@ -204,10 +206,14 @@ bool Heap::endMarking(uint64_t otherBytes, unsigned threads) {
   uint64_t lines = blocks_.load() * kBlockLines, marked = 0;
   for (uint64_t line = 0; line < lines; ++line)
     marked += lines_[line];
-  uint64_t live = marked * kLineWords + (otherBytes + pending_.capacity() * sizeof(Range)) / sizeof(Term);
+  const uint64_t taken = taken_.load(), before = std::exchange(markedWords_, marked * kLineWords) + taken;
+  uint64_t live = markedWords_ + (otherBytes + pending_.capacity() * sizeof(Range)) / sizeof(Term);
+  // Where hardly anything was garbage, the next collection would find hardly more.
+  const bool isFutile = before < markedWords_ + taken / 8;
+  const uint64_t growth = std::max(live + live / 2, isFutile ? std::min(16 * live, kMostFutileWords) : 0);
   // A quarter of the heap at least: clearing and reading its maps must not dominate.
   const uint64_t nurseryWords = threads > 1 ? threads * kSharedNurseryWords : kNurseryWords;
-  budget_ = std::max({nurseryWords, live + live / 2, blocks_.load() * kBlockWords / 4});
+  budget_ = std::max({nurseryWords, growth, blocks_.load() * kBlockWords / 4});
   uint64_t room = limitWords_ > live ? limitWords_ - live : 0;
   budget_ = std::min(budget_, room);
   taken_ = 0;

@@ -91,6 +91,7 @@ private:
   std::atomic<uint64_t> taken_{0};  // words given out since the last collection
   uint64_t budget_;
   uint64_t collections_ = 0;
+  uint64_t markedWords_ = 0;  // by the last collection
   std::atomic<uint64_t> freshNames_{0};
   struct Range {
     Loc loc;

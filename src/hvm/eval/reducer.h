@@ -235,6 +235,7 @@ struct Reducer {
   VORTEX_HVM_INLINE Sides duplicateFields(Term owner, uint32_t label, uint32_t count, uint32_t dups) {
     Loc from = locOf(owner);
     Loc zero = take(count), one = take(count);
+#pragma clang loop unroll(full)
     for (uint32_t i = 0; i < count; ++i) {
       Sides sides = i < dups ? sidesOf(from + i, label) : Sides{heap[from + i], heap[from + i]};
       heap[zero + i] = sides.zero, heap[one + i] = sides.one;
@@ -292,12 +293,15 @@ struct Reducer {
     sides[0] = makeTerm(Lf0, extOf(sup), at), sides[1] = makeTerm(Lf1, extOf(sup), at);
   }
   /// Pushes what waits for a side; returns what is to be reduced first.
-  VORTEX_HVM_INLINE Term resume(Term lifted) {
+  template <Tag kSide> VORTEX_HVM_INLINE Term resume(Term lifted) {
+    if (tagOf(lifted) != kSide)
+      __builtin_unreachable();
     const Term kinds = heap[locOf(lifted)];
     const uint32_t frames = liftedCount(kinds);
-    for (uint32_t i = liftedStart(lifted); i < frames; ++i) {
-      const Term operand = liftedOperand(lifted, i);
-      const uint32_t kind = liftedKind(kinds, i);
+    uint32_t i = liftedStart(lifted);
+    Term operand = liftedOperand(lifted, i);
+    for (Term rest = kinds >> (kLiftedBits * i); i < frames; ++i, ++operand, rest >>= kLiftedBits) {
+      const uint32_t kind = liftedKind(rest, 0);
       if (kind == kLiftedArgument) {
         push(operand | kSub);
       } else if (kind == kLiftedMatch) {

@@ -187,6 +187,8 @@ struct Steps : Reducer {
     Select,  // the case of the match `op` for `cur`
     Value,   // `cur` is a value that the top frame waits for
     Lift,    // `cur`, a superposition, passes the frames
+    Await,   // `cur`, a projection, waits for its cell
+    Attend,  // a safe point before `cur`, a projection, takes what its cell holds
     Done,
     Failed,
     Stopped,
@@ -233,6 +235,46 @@ struct Steps : Reducer {
     lift(cur);
     ROOM_POINT
     return Next::Value;
+  }
+
+  /// What the cell of the projection `cur` holds is reduced for it.
+  VORTEX_HVM_INLINE Next takeCell(Term cell) {
+    const bool isValue = isPlainValue(tagOf(cell));
+    if ((!isValue || isShared) && !exchange(locOf(cur), cell, makeTerm(Busy, machine.id_)))
+      return Next::Reduce;
+    static_assert(OnDp1 - Dp1 == OnDp0 - Dp0);
+    push(cur + makeTerm(OnDp0 - Dp0));
+    cur = cell;
+    if (isValue)
+      return Next::Value;
+    return Next::Reduce;
+  }
+  VORTEX_HVM_INLINE Next attend() {
+    const Term projection = cur;
+    STOP_UNLESS(safePoint(cur))
+    if (cur != projection)  // another thread has resolved it meanwhile, and a collection has put the value here
+      return Next::Reduce;
+    // A collection replaces what the cell holds, never the cell.
+    const Term cell = __atomic_load_n(&heap[locOf(cur)], __ATOMIC_ACQUIRE);
+    if (isSub(cell) || tagOf(cell) == Busy || tagOf(cell) == Stk)
+      return Next::Reduce;
+    return takeCell(cell);
+  }
+  VORTEX_HVM_INLINE Next awaitBusy() {
+    const Term cell = __atomic_load_n(&heap[locOf(cur)], __ATOMIC_ACQUIRE);
+    if (!isBusy(cell))
+      return Next::Reduce;
+    if (extOf(cell) == machine.id_) {  // a cyclic net, unless another thread's operand is reduced here
+      if (isShared && meetsCircle())
+        return Next::Stopped;
+      return Next::Value;
+    }
+    const World::Wait wait = awaitCell(cur);
+    if (wait == World::Wait::Retry)
+      return Next::Reduce;
+    if (wait == World::Wait::Stuck)
+      return Next::Value;
+    return Next::Stopped;
   }
 
   // What closures.inc says.
@@ -367,6 +409,8 @@ struct Steps : Reducer {
   case Next::Select: [[clang::musttail]] return selectStep(machine, heap, at.sp, at.cur, at.op);                       \
   case Next::Value: [[clang::musttail]] return stepOfValue(at.sp[-1], at.cur)(machine, heap, at.sp, at.cur, at.op);    \
   case Next::Lift: [[clang::musttail]] return liftStep(machine, heap, at.sp, at.cur, at.op);                           \
+  case Next::Await: [[clang::musttail]] return awaitStep(machine, heap, at.sp, at.cur, at.op);                         \
+  case Next::Attend: [[clang::musttail]] return attendStep(machine, heap, at.sp, at.cur, at.op);                       \
   case Next::Done: machine.reduced_ = at.cur; return Machine::Outcome::Value;                                          \
   case Next::Stopped: machine.reduced_ = at.cur; return Machine::Outcome::Stopped;                                     \
   default: return Machine::Outcome::Failed;                                                                            \
@@ -377,13 +421,16 @@ struct Steps : Reducer {
   template <OpKind K> __attribute__((preserve_none)) static Machine::Outcome runStep(STATE) { STEP(runCode<K>()) }
   __attribute__((preserve_none)) static Machine::Outcome selectStep(STATE) { STEP(selectCase()) }
   __attribute__((preserve_none)) static Machine::Outcome liftStep(STATE) { STEP(liftSuperposition()) }
+  __attribute__((preserve_none)) static Machine::Outcome awaitStep(STATE) { STEP(awaitBusy()) }
+  __attribute__((preserve_none)) static Machine::Outcome attendStep(STATE) { STEP(attend()) }
   __attribute__((preserve_none)) static Machine::Outcome otherStep(STATE) { STEP(meetOther()) }
   template <uint32_t K> __attribute__((preserve_none)) static Machine::Outcome meetStep(STATE) { STEP(meet(Key<K>{})) }
 };
 
 using TermSteps = std::array<Step, kTags>;
 using CodeSteps = std::array<Step, static_cast<size_t>(OpKind::Unscoped) + 1>;
-using ValueSteps = std::array<Step, (Base + 1 - kFrames) * kTags>;
+static constexpr uint32_t kArgumentRow = Base + 1;
+using ValueSteps = std::array<Step, (kArgumentRow + 1 - kFrames) * kTags>;
 
 template <uint32_t... T> static constexpr TermSteps termSteps(std::integer_sequence<uint32_t, T...>) {
   return {&Steps::reduceStep<T>...};
@@ -418,12 +465,18 @@ static constexpr ValueSteps kValueSteps = [] {
 #define RULE_OTHER(name, counted, frame, ...)
 #include "hvm/eval/closures.inc"
 #include "hvm/eval/rules.def"
+  for (uint32_t tag = 0; tag < kTags; ++tag)
+    table[key(kArgumentRow, tag)] = table[key(OnArg, tag)];
   return table;
 }();
 
-VORTEX_HVM_INLINE Step Steps::stepOfTerm(Term term) { return kTermSteps[tagOf(term)]; }
+// Neither has SUB. All words on the stack that have it are arguments: their row is the first that no tag has.
+VORTEX_HVM_INLINE Step Steps::stepOfTerm(Term term) { return kTermSteps[term >> kTagShift]; }
 VORTEX_HVM_INLINE Step Steps::stepOfCode(const Op* op) { return kCodeSteps[static_cast<size_t>(op->kind)]; }
-VORTEX_HVM_INLINE Step Steps::stepOfValue(Term top, Term value) { return kValueSteps[key(frameOf(top), tagOf(value))]; }
+VORTEX_HVM_INLINE Step Steps::stepOfValue(Term top, Term value) {
+  const uint64_t row = std::min<uint64_t>(top >> kTagShift, kArgumentRow);
+  return kValueSteps[(row - kFrames) * kTags + (value >> kTagShift)];
+}
 
 Machine::Outcome Machine::reduce(Term& term) {
   *sp_ = makeTerm(Base);

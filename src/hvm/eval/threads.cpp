@@ -303,7 +303,7 @@ uint64_t Evaluation::listBytes() const {
   for (const auto& worker : workers_)
     bytes += (worker->positions.capacity() + worker->postponed.capacity() + worker->shared.size()) * sizeof(Loc) +
              worker->stuckCells.capacity() * sizeof(StuckCell);
-  for (const std::deque<Term>& entries : queue_)
+  for (const Entries& entries : queue_)
     bytes += entries.size() * sizeof(Term);
   return bytes;
 }
@@ -327,7 +327,7 @@ void Evaluation::collect() {
   for (Level& level : levels_)
     heap_->mark(&level.node, code_);
   static constexpr size_t kAhead = 8;
-  for (std::deque<Term>& entries : queue_)
+  for (Entries& entries : queue_)
     for (size_t i = 0; i < entries.size(); ++i) {
       if (i + kAhead < entries.size())
         heap_->announce(entries[i + kAhead]);
