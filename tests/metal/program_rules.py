@@ -150,7 +150,9 @@ rule("choices_of_calls_keep_their_kind", "int",
      lambda i: (lambda a, b: sum((a + 100, b) if (a < b) == bool(i & 1) else (a, b + 100)) + (2 if i & 2 else 1) * 1000 + ((a + 100 if (a < b) == bool(i & 1) else a) if i & 4 else 5) + (1 if i & 1 else 2))(N[i], 7),
      "struct Pair { int v; int w; }; Pair pair(int v) { return {v, 0}; }\nthread int& lesser(thread int& a, thread int& b) { return a < b ? a : b; }\nthread int& greater(thread int& a, thread int& b) { return a < b ? b : a; }"
      "\nvoid count(thread int& c) { ++c; }\nthread int* place(thread int& a) { return &a; }")
-rule("sums_clamped_in_wider_words", "int", "char a = char(n[i] * 9), b = char(-n[7 - i] * 5); out[i] = char(clamp(int(a) + int(b), -128, 127)) + 1000 * char(clamp(int(a) - int(b), -128, 127));",
-     lambda i: (lambda a, b: min(max(a + b, -128), 127) + 1000 * min(max(a - b, -128), 127))((N[i] * 9 + 128) % 256 - 128, (-N[7 - i] * 5 + 128) % 256 - 128))
+rule("sums_clamped_in_wider_words", "int", "char a = char(n[i] * 8), b = char(-n[7 - i] * 21); out[i] = char(clamp(int(a) + int(b), -128, 127)) + 1000 * char(clamp(int(a) - int(b), -128, 127));",
+     lambda i: (lambda a, b: min(max(a + b, -128), 127) + 1000 * min(max(a - b, -128), 127))((N[i] * 8 + 128) % 256 - 128, (-N[7 - i] * 21 + 128) % 256 - 128))
+rule("sums_of_int_clamped_in_long", "int", "int a = n[i] << 28, b = n[7 - i] << 27; out[i] = int(clamp(long(a) + long(b), long(INT_MIN), long(INT_MAX))) >> (i & 3);",
+     lambda i: min(max(((N[i] << 28) + 2**31) % 2**32 + ((N[7 - i] << 27) + 2**31) % 2**32 - 2**32, -(2**31)), 2**31 - 1) >> (i & 3))
 rule("structures_that_stages_pass_on", "float", "Passed v; v.position = float4(x[i]); v.at = float2(2, n[i]); v.id = i; out[i] = v.position.w + v.at.x + v.at.y + v.id;", lambda i: X[i] + 2 + N[i] + i,
      "struct Passed { float4 position [[position, invariant]]; float2 at [[user(locn0), center_no_perspective]]; uint id [[flat]]; float4 shade [[color(0), raster_order_group(1)]]; };")
