@@ -22,6 +22,17 @@ def test_run_and_the_small_program_do_the_same(file, program):
         assert subprocess.run([small, file, "-C"], capture_output=True, text=True, check=True).stdout == expected
 
 
+@pytest.mark.parametrize("text", ["@main = 1(2)\n", "@main = \n", "@f = 1\n", None], ids=["runtime", "parse", "no main", "no file"])
+def test_a_failing_program_fails_alike_in_all_commands(text, program, tmp_path):
+    path = tmp_path / "failing.hvm4"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    failed = [subprocess.run([program, *command, path], capture_output=True, text=True) for command in (["hvm"], ["run"])]
+    assert [(one.returncode, one.stdout) for one in failed] == [(1, "")] * 2 and failed[0].stderr == failed[1].stderr != ""
+    refused = subprocess.run([program, "--json", "run", path], capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout) == (1, "") and "unknown option --json" in refused.stderr
+
+
 def test_statistics_have_their_form(file, hvm):
     lines = hvm(file, "-s")[1].splitlines()
     forms = [r"&a\{3,4\}", r"- Itrs: 1 interactions", r"- Heap: \d+ nodes", r"- Time: \d+\.\d{3} seconds", r"- Perf: \d+\.\d\d M interactions/s"]

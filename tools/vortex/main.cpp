@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <unistd.h>
 
 using namespace vortex::tools;
@@ -112,17 +113,20 @@ static void addDims(CLI::App* command, std::vector<std::string>& dims) {
 }
 
 /// `vortex hvm …` and `vortex run FILE.hvm4 …` have the command line of hvm, which reads options such as -C3 that CLI11 cannot.
-static bool isHvmCommand(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0] == "hvm")
-    return !arguments.empty();
+/// Its words without the command; nothing: it is another command.
+static std::optional<std::vector<std::string>> hvmCommand(std::vector<std::string> words) {
+  auto isCommand = [](const std::string& word) { return !word.starts_with('-'); };
   auto isProgram = [](const std::string& word) { return word.ends_with(".hvm4"); };
-  auto end = std::find(arguments.begin(), arguments.end(), "--");
-  return arguments[0] == "run" && std::any_of(arguments.begin(), end, isProgram);
+  const auto command = std::find_if(words.begin(), words.end(), isCommand), end = std::find(command, words.end(), "--");
+  if (command == words.end() || !(*command == "hvm" || (*command == "run" && std::any_of(command, end, isProgram))))
+    return std::nullopt;
+  words.erase(command);
+  return words;
 }
 
 int main(int argc, char** argv) {
-  if (std::vector<std::string> words(argv + 1, argv + argc); isHvmCommand(words))
-    return vortex::hvm::runCommand({words.begin() + 1, words.end()});
+  if (auto words = hvmCommand({argv + 1, argv + argc}))
+    return vortex::hvm::runCommand(*words);
   std::set_new_handler(endWithoutMemory);
   CLI::App app{"Vortex: GPU kernels with an explicit, checked memory model"};
   app.require_subcommand(1);
