@@ -15,7 +15,9 @@ VORTEX_HVM_INLINE static uint32_t compute(uint32_t op, uint32_t left, uint32_t r
   }
 }
 
-static constexpr uint32_t kTags = kFrames;  // of terms
+static constexpr uint32_t kTags = kFrames;      // of terms
+static constexpr uint32_t kOthers = kTags - 1;  // in rules: all tags that have none for the frame
+static_assert(Fut < kOthers);
 static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return (frame - kFrames) * kTags + tag; }
 
 /// Frames that a superposition passes together with those below, and their words.
@@ -175,8 +177,6 @@ static constexpr ptrdiff_t liftedWords(uint32_t frame) { return frame == OnArg |
     RESOLVE(sides.zero, sides.one)                                                                                     \
     return Next::Value;                                                                                                \
   }
-#define RULE_OTHER(name, counted, frame, ...)
-
 #define STATE Machine &machine, Term *heap, Term *sp, Term cur, const Op *op
 typedef Machine::Outcome (*Step)(STATE) __attribute__((preserve_none));
 
@@ -277,6 +277,19 @@ struct Steps : Reducer {
     return Next::Stopped;
   }
 
+  VORTEX_HVM_INLINE Next callNative() {
+    save();
+    Term term = cur;
+    const NativeStep step = nativeStep(machine, term);
+    cur = term;
+    load();
+    if (step == NativeStep::Failed)  // without an error of the machine the world has stopped the run
+      return machine.error_.empty() ? Next::Stopped : Next::Failed;
+    if (step == NativeStep::Reduce)
+      return Next::Reduce;
+    return Next::Value;
+  }
+
   // What closures.inc says.
   VORTEX_HVM_INLINE Next enterFunction() {
     ROOM_POINT
@@ -354,39 +367,15 @@ struct Steps : Reducer {
   }
 #define RULE_DUP_CONSTRUCTOR(name, counted, ...) RULE_DUP(name, counted, C00, __VA_ARGS__)
 #define RULE_DUP_QUOTED(name, counted, ...) RULE_DUP(name, counted, Nam, __VA_ARGS__)
-#include "hvm/eval/closures.inc"
-#include "hvm/eval/rules.def"
-#undef RULE
-#undef RULE_CONSTRUCTOR
-#undef RULE_QUOTED
-#undef RULE_DUP
-#undef RULE_DUP_CONSTRUCTOR
-#undef RULE_DUP_QUOTED
-#undef RULE_OTHER
-#define RULE(name, counted, frame, tag, ...)
-#define RULE_CONSTRUCTOR(name, counted, frame, ...)
-#define RULE_QUOTED(name, counted, frame, ...)
-#define RULE_DUP(name, counted, tag, ...)
-#define RULE_DUP_CONSTRUCTOR(name, counted, ...)
-#define RULE_DUP_QUOTED(name, counted, ...)
 #define RULE_OTHER(name, counted, frame, ...)                                                                          \
-  case frame: {                                                                                                        \
+  VORTEX_HVM_INLINE Next meet(Key<key(frame, kOthers)>) {                                                              \
     [[maybe_unused]] constexpr uint64_t kCounted = counted;                                                            \
     interactions += counted;                                                                                           \
     __VA_ARGS__                                                                                                        \
   }
-  /// All other values and frames.
-  VORTEX_HVM_INLINE Next meetOther() {
-    ROOM_POINT_OF_FRAME
-    if (isPartOfDuplicate(tagOf(cur)))
-      VALUE(plain(cur))
-    const Tag frame = frameOf(sp[-1]);
-    switch (frame) {
+#include "hvm/eval/closures.inc"
 #include "hvm/eval/other_frames.inc"
 #include "hvm/eval/rules.def"
-    default: VORTEX_UNREACHABLE("no frame with tag %u", frame);
-    }
-  }
 #undef RULE
 #undef RULE_CONSTRUCTOR
 #undef RULE_QUOTED
@@ -394,8 +383,12 @@ struct Steps : Reducer {
 #undef RULE_DUP_CONSTRUCTOR
 #undef RULE_DUP_QUOTED
 #undef RULE_OTHER
-
-  VORTEX_HVM_INLINE static Tag frameOf(Term top) { return isSub(top) ? OnArg : tagOf(top); }
+  template <uint32_t F> VORTEX_HVM_INLINE Next meetOther() {
+    ROOM_POINT_OF_FRAME
+    if (isPartOfDuplicate(tagOf(cur)))
+      VALUE(plain(cur))
+    return meet(Key<key(F, kOthers)>{});
+  }
 
   // The steps.
   VORTEX_HVM_INLINE static Step stepOfTerm(Term term);
@@ -423,7 +416,7 @@ struct Steps : Reducer {
   __attribute__((preserve_none)) static Machine::Outcome liftStep(STATE) { STEP(liftSuperposition()) }
   __attribute__((preserve_none)) static Machine::Outcome awaitStep(STATE) { STEP(awaitBusy()) }
   __attribute__((preserve_none)) static Machine::Outcome attendStep(STATE) { STEP(attend()) }
-  __attribute__((preserve_none)) static Machine::Outcome otherStep(STATE) { STEP(meetOther()) }
+  template <uint32_t F> __attribute__((preserve_none)) static Machine::Outcome otherStep(STATE) { STEP(meetOther<F>()) }
   template <uint32_t K> __attribute__((preserve_none)) static Machine::Outcome meetStep(STATE) { STEP(meet(Key<K>{})) }
 };
 
@@ -442,7 +435,6 @@ static constexpr TermSteps kTermSteps = termSteps(std::make_integer_sequence<uin
 static constexpr CodeSteps kCodeSteps = codeSteps(std::make_index_sequence<CodeSteps{}.size()>());
 static constexpr ValueSteps kValueSteps = [] {
   ValueSteps table{};
-  table.fill(&Steps::otherStep);
   auto setAll = [&](Step step, uint32_t frame, uint32_t from, uint32_t to) {
     for (uint32_t tag = from; tag <= to; ++tag)
       table[key(frame, tag)] = step;
@@ -462,13 +454,18 @@ static constexpr ValueSteps kValueSteps = [] {
     setAll(&Steps::meetStep<key(OnDp0, Nam)>, frame, Nam, Dry);                                                        \
     setAll(&Steps::meetStep<key(OnDp0, Nam)>, frame, Bjv, Bj1);                                                        \
   }
-#define RULE_OTHER(name, counted, frame, ...)
+#define RULE_OTHER(name, counted, frame, ...)                                                                          \
+  for (uint32_t tag = 0; tag < kTags; ++tag)                                                                           \
+    if (!table[key(frame, tag)])                                                                                       \
+      table[key(frame, tag)] = &Steps::otherStep<frame>;
 #include "hvm/eval/closures.inc"
+#include "hvm/eval/other_frames.inc"
 #include "hvm/eval/rules.def"
   for (uint32_t tag = 0; tag < kTags; ++tag)
     table[key(kArgumentRow, tag)] = table[key(OnArg, tag)];
   return table;
 }();
+static_assert(std::ranges::none_of(kValueSteps, [](Step step) { return step == nullptr; }));
 
 // Neither has SUB. All words on the stack that have it are arguments: their row is the first that no tag has.
 VORTEX_HVM_INLINE Step Steps::stepOfTerm(Term term) { return kTermSteps[term >> kTagShift]; }
