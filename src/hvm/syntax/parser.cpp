@@ -68,7 +68,8 @@ void Parser::include(const std::string& from) {
 
 void Parser::definition() {
   if (!cursor_->take("@"))
-    return cursor_->fail("`@name = term` or `#include`");
+    return cursor_->fail(defined_.empty() ? "`@name = term` or `#include`"
+                                          : "an operator, a call, or the next definition (`@name = term`)");
   cursor_->skipSpace();
   size_t position = cursor_->position();
   std::string name = cursor_->name("the name of a definition");
@@ -220,7 +221,10 @@ NodeId Parser::variable() {
   switch (scope_.use(name, side, node)) {
   case Scope::Found::Yes: return node;
   case Scope::Found::Undefined:
-    cursor_->failWith(position, "a variable in scope", base::concat("undefined variable `", name, "`"));
+    cursor_->failWith(position,
+                      base::concat("a variable in scope; `", cursor_->sees("{") ? "#" + name + "` is a constructor"
+                                                                                : "@" + name + "` is a definition"),
+                      base::concat("undefined variable `", name, "`"));
     break;
   case Scope::Found::NeedsSubscript:
     cursor_->failWith(position, base::concat("`", name, "₀` or `", name, "₁`"),

@@ -113,6 +113,8 @@ NodeId Parser::braces() {
       cursor_->failWith(begin, "a pattern that no case before has",
                         base::concat("a second case of ", cursor_->since(begin).substr(0, 40)));
     found.hit = term();
+    if (cursor_->sees(","))
+      cursor_->fail("`;`, a pattern, the default or `}`");
     cursor_->take(";");
     cases.push_back(found);
     cursor_->skipSpace();

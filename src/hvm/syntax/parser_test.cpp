@@ -44,6 +44,18 @@ TEST(Parser, WhatIsThereOnceIsNotWrittenTwice) {
   EXPECT_EQ(errorOf("@main = λ{0: λ{0: 1; 2}; #ZER: 3}"), "");
 }
 
+TEST(Parser, ErrorsSayWhatWasProbablyMeant) {
+  const auto expects = [](const std::string& text, std::string_view expected) {
+    auto program = parseText(text, "p");
+    return !program && program.error().message.find("- expected: " + std::string(expected)) != std::string::npos;
+  };
+  EXPECT_TRUE(expects("@f = 1\n@main = f(1)", "a variable in scope; `@f` is a definition\n"));
+  EXPECT_TRUE(expects("@main = Pair{1, 2}", "a variable in scope; `#Pair` is a constructor\n"));
+  EXPECT_TRUE(expects("@main = 3.5", "an operator, a call, or the next definition"));
+  EXPECT_TRUE(expects("main = 1", "`@name = term` or `#include`\n"));
+  EXPECT_TRUE(expects("@main = λ{0: 1, λn. n}", "`;`, a pattern, the default or `}`\n"));
+}
+
 TEST(Parser, OtherLettersAfterABackslashAreErrors) {
   EXPECT_EQ(errorOf("@main = \"a\\q\""), "PARSE_ERROR (p.hvm4:1:12)");
   EXPECT_EQ(errorOf("@main = '\\x'"), "PARSE_ERROR (p.hvm4:1:11)");
