@@ -39,7 +39,13 @@ _LATER = {"compiler.graph_fusion": ("FusionPlan", "FusionTarget", "plan_graph_fu
           "runtime.block_scaled": ("BlockScaledWeight", "block_scaled_matmul", "prepare_block_scaled_matmul")}
 _OF_TRITON = {"jit": "metile.kernel", "device_print": "metile.print", "static_range": "Python's range, which is unrolled", "range": "metile.tile_range",
               "trans": "metile.transpose", "cumsum": "a loop over shared memory", "atomic_cas": "atomic_add, atomic_max and atomic_min",
-              "atomic_xchg": "atomic_add, atomic_max and atomic_min", "debug_barrier": "metile.barrier", "full": "metile.zeros(shape) + value"}
+              "atomic_xchg": "atomic_add, atomic_max and atomic_min", "debug_barrier": "metile.barrier", "full": "metile.zeros(shape) + value",
+              **dict.fromkeys(("rand", "randn", "randint"), 'metile.cast(offsets, "u32"), whose products and shifts wrap: a hash of it and a seed'),
+              **dict.fromkeys(("sort", "topk", "gather"), "metile.shared with metile.barrier, as in a bitonic sort"), "histogram": "atomic_add on metile.shared",
+              **dict.fromkeys(("argmax", "argmin"), "metile.min(metile.where(x == metile.max(x), lanes, N))"), "clamp": "metile.minimum and metile.maximum",
+              **dict.fromkeys(("make_block_ptr", "advance", "make_tensor_descriptor"), "metile.tile_load(pointer, row, column, stride, shape)"),
+              **dict.fromkeys(("expand_dims", "broadcast_to", "reshape"), "lanes[:, None] and lanes[None, :]"), "swizzle2d": "metile.tile_swizzle",
+              **{theirs: f'"{ours}", a text' for theirs, ours in (("float32", "f32"), ("float16", "f16"), ("bfloat16", "bf16"), ("int32", "i32"), ("uint32", "u32"), ("uint8", "u8"))}}
 
 
 def __getattr__(name: str):

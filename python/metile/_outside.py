@@ -8,6 +8,7 @@ import collections
 import itertools
 import sys
 import types
+import warnings
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def fingerprint(value, depth: int = _DEPTH, closures: bool = True):
     if isinstance(value, types.GeneratorType):
         return id(value), value.gi_frame.f_lasti if value.gi_frame else -1
     if _is_iterator(value):
-        return id(value), repr(value.__reduce__())
+        return id(value), _state_of(value)
     if is_user_object(value):
         return type(value), fingerprint(attributes_of(value), depth - 1)
     return id(value)
@@ -56,10 +57,16 @@ def _is_iterator(value) -> bool:
     if type(value).__module__ not in ("builtins", "itertools") or not hasattr(value, "__next__"):
         return False
     try:
-        value.__reduce__()
+        _state_of(value)
     except TypeError:
         return False
     return True
+
+
+def _state_of(iterator) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of itertools, since 3.12
+        return repr(iterator.__reduce__())
 
 
 def is_user_object(value) -> bool:

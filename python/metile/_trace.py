@@ -123,10 +123,12 @@ class Sources:
             line, end, column, end_column = self._spans[code][instruction // 2]
         else:
             line = next((line for start, stop, line in code.co_lines() if start <= instruction < stop), None)
-            end, column, end_column = line, 0, 10**6
-        if line is None:
-            line, end, column, end_column = code.co_firstlineno, code.co_firstlineno, 0, 10**6
-        return f" @ {file} {line} {column or 0} {end or line} {10**6 if end_column is None else end_column}"
+            end, column, end_column = line, None, None
+        line = line or code.co_firstlineno
+        if column is None or end_column is None:  # Python before 3.11, or without positions: all of the line
+            text = self._lines[file].get(line, "")
+            end, column, end_column = line, len(text) - len(text.lstrip()), len(text.encode(errors="surrogatepass"))
+        return f" @ {file} {line} {column} {end or line} {end_column}"
 
     def name_of_shared(self, frame) -> str:
         where = self.position(frame).split()

@@ -373,7 +373,7 @@ def test_the_place_is_line_and_column_of_the_expression():
     line = kernel.fn.__code__.co_firstlineno + 3
     with pytest.raises(TypeError) as raised:
         kernel[1](np.zeros(8, np.float32), BLOCK=8)
-    assert f"{__file__}:{line}:{40 if sys.version_info >= (3, 11) else 1}" in str(raised.value)
+    assert f"{__file__}:{line}:{40 if sys.version_info >= (3, 11) else 9}" in str(raised.value)
     assert "1.0 if lanes > 3 else 2.0" in str(raised.value)
 
 

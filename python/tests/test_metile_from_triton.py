@@ -273,3 +273,9 @@ def test_products_need_no_accumulator(random):
     a, b, c = random.integers(-4, 5, (m, k)).astype(np.float32), random.integers(-4, 5, (k, n)).astype(np.float32), np.full((m, n), np.nan, np.float32)
     products_that_are_added[(2, 2)](a, b, c, m, n, k, BM=16, BK=8)
     np.testing.assert_array_equal(c, a @ b + a[:, :8] @ b[:8])
+
+
+@pytest.mark.parametrize("name, instead", [("rand", "hash"), ("argmax", "metile.where"), ("float32", '"f32"'), ("make_block_ptr", "metile.tile_load"), ("sort", "metile.shared")])
+def test_names_of_triton_say_what_there_is_instead(name, instead):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': there is .*{instead}"):
+        getattr(metile, name)
