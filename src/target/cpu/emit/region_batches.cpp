@@ -136,7 +136,8 @@ llvm::SmallVector<RegionEmitter::RowLoads> RegionEmitter::findRows(scf::ForOp lo
 /// Whether the next `kRow` elements of each lane's row are there, i1; null: that is not known of them. Their lanes' first ones in `offset`.
 Value* RegionEmitter::proveRows(scf::ForOp loop, const RowLoads& row, Lane& offset) {
   ir::LoadOp load = row.first;
-  emitChain(*loop.getBody(), load.getIndices()[0]);
+  llvm::DenseSet<mlir::Operation*> emitted;
+  emitChain(*loop.getBody(), load.getIndices()[0], emitted);
   Access all = access(load.getView(), load.getIndices(), {}, load.getGuarded()), inOrder, apart;
   Value* holds = spaced(all, inOrder, apart);
   if (!holds)

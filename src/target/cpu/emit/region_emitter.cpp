@@ -45,7 +45,13 @@ void RegionEmitter::run() {
 //===-- threads → warps ---------------------------------------------------------------------------------------===//
 
 void RegionEmitter::emitWarps() {
-  const auto whole = [&] { emitBlock(region_.getBody().front()); };
+  mlir::Block& block = region_.getBody().front();
+  const auto whole = [&] {
+    if (isWorthTwoVersions(block))
+      emitBothVersions(block, [] {});
+    else
+      emitBlock(block);
+  };
   if (const std::optional<Sweep> sweep = planSweep(region_, analysis_, shape_, threads_); sweep && emitSwept(*sweep))
     return;
   if (!shape_.rows)
@@ -234,7 +240,7 @@ std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation* op, llvm::ArrayRe
 }
 
 void RegionEmitter::emitArith(mlir::Operation* op) {
-  if (provenTrue_.contains(op))
+  if (proven_.contains(op))
     return set(op->getResult(0), Lane::uniform(ir_.getTrue()));
   llvm::SmallVector<Lane> operands;
   bool uniform = true;

@@ -93,7 +93,10 @@ private:
   bool emitSwept(const Sweep& sweep);
   void emitSegment(const Segment& segment, const llvm::DenseMap<mlir::Value, llvm::AllocaInst*>& slots);
   llvm::SmallVector<mlir::Operation*> boundsChecks(mlir::Block& block) const;
-  void emitChain(mlir::Block& block, mlir::Value value);
+  llvm::SmallVector<mlir::Operation*> guardedAccesses(mlir::Block& block) const;
+  void emitChain(mlir::Block& block, mlir::Value value, llvm::DenseSet<mlir::Operation*>& emitted);
+  llvm::Value* provesInside(mlir::Value viewed, mlir::ValueRange indices);
+  bool isWorthTwoVersions(mlir::Block& block) const;
   void emitBothVersions(mlir::Block& block, llvm::function_ref<void()> atEnd);
   Form keptForm(mlir::Value value) const;
   llvm::AllocaInst* slotFor(mlir::Value value, Form form);
@@ -228,7 +231,8 @@ private:
   unsigned versions_ = 0;  ///< enclosing branches emitted twice
   unsigned loops_ = 0;     ///< enclosing loops of one warp: the next warp does not go on where this one stops
   llvm::DenseMap<mlir::Operation*, llvm::Value*> loaded_;  ///< loads of the round of a batch that is emitted
-  llvm::DenseSet<mlir::Operation*> provenTrue_;  ///< comparisons that hold in all lanes where code is emitted now
+  llvm::DenseSet<mlir::Operation*>
+      proven_;  ///< comparisons and bounds of accesses that hold in all lanes where code is emitted now
   Lane linear_;
   /// Code that is emitted for one lane of a wider warp.
   struct Section {

@@ -170,7 +170,7 @@ Value* RegionEmitter::proveAll(const Access& access) {
 void RegionEmitter::emitLoad(ir::LoadOp op) {
   if (Value* known = loaded_.lookup(op))
     return set(op.getResult(), Lane::varying(known));
-  Access from = access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded());
+  Access from = access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded() && !proven_.contains(op));
   from.ahead = distanceToNextBlock(op, from);
   set(op.getResult(), load(from));
 }
@@ -342,7 +342,8 @@ Value* RegionEmitter::gather(const Access& access, Value* mask) {
 //===-- stores ------------------------------------------------------------------------------------------------===//
 
 void RegionEmitter::emitStore(ir::StoreOp op) {
-  store(access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded()), lane(op.getValue()));
+  store(access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded() && !proven_.contains(op)),
+        lane(op.getValue()));
 }
 
 void RegionEmitter::store(const Access& access, const Lane& value) {

@@ -10,7 +10,7 @@
 #include "target/cpu/emit/elementwise.h"
 #include "target/cpu/emit/region_emitter.h"
 
-#include <functional>
+#include <llvm/ADT/TypeSwitch.h>
 #include <mlir/IR/Matchers.h>
 
 namespace vortex::target::cpu::emit {
@@ -207,29 +207,82 @@ Value* RegionEmitter::kept(llvm::AllocaInst* slot) {
   return ir_.CreateAlignedLoad(slot->getAllocatedType()->getArrayElementType(), slotOfWarp(slot), llvm::Align(1));
 }
 
+/// The operation in the block, at any depth, that a value comes from; null: it is there before.
+static mlir::Operation* withinBlock(mlir::Block& block, mlir::Value value) {
+  mlir::Operation* op = value.getDefiningOp();
+  return op && block.getParent()->isAncestor(op->getParentRegion()) ? op : nullptr;
+}
+
+/// The value can be computed where the block begins, and that is cheap.
+static bool isKnownBefore(mlir::Block& block, mlir::Value value) {
+  mlir::Operation* op = withinBlock(block, value);
+  if (!op)  // no counter of a loop
+    return !mlir::isa<mlir::BlockArgument>(value) || !block.getParent()->isProperAncestor(value.getParentRegion());
+  return isCheapToRepeat(op) && (op->getBlock() == &block || mlir::isPure(op)) &&
+         llvm::all_of(op->getOperands(), [&](mlir::Value operand) { return isKnownBefore(block, operand); });
+}
+
 /// Comparisons of a block that most warps pass with all lanes: of index arithmetic that grows along the lanes, as `start + lane < n`.
 llvm::SmallVector<mlir::Operation*> RegionEmitter::boundsChecks(mlir::Block& block) const {
   llvm::SmallVector<mlir::Operation*> checks;
-  const std::function<bool(mlir::Value)> isCheap = [&](mlir::Value value) {
-    mlir::Operation* op = definedIn(block, value);
-    return !op || (isCheapToRepeat(op) && llvm::all_of(op->getOperands(), isCheap));
-  };
   for (mlir::Operation& op : block)
     if (auto compare = mlir::dyn_cast<mlir::arith::CmpIOp>(op);
-        compare && isCheap(compare.getResult()) &&
+        compare && isKnownBefore(block, compare.getResult()) &&
         (analysis_.form(compare.getLhs()).kind == Form::Kind::Affine ||
          analysis_.form(compare.getRhs()).kind == Form::Kind::Affine))
       checks.push_back(compare);
   return checks;
 }
 
-void RegionEmitter::emitChain(mlir::Block& block, mlir::Value value) {
-  mlir::Operation* op = definedIn(block, value);
-  if (!op)
+/// Guarded accesses in a block whose indices are known where it begins.
+llvm::SmallVector<mlir::Operation*> RegionEmitter::guardedAccesses(mlir::Block& block) const {
+  llvm::SmallVector<mlir::Operation*> accesses;
+  block.walk([&](mlir::Operation* op) {
+    llvm::TypeSwitch<mlir::Operation*>(op).Case<ir::LoadOp, ir::StoreOp>([&](auto access) {
+      if (access.getGuarded() && !withinBlock(block, access.getView()) &&
+          llvm::all_of(access.getIndices(), [&](mlir::Value index) { return isKnownBefore(block, index); }))
+        accesses.push_back(op);
+    });
+  });
+  return accesses;
+}
+
+void RegionEmitter::emitChain(mlir::Block& block, mlir::Value value, llvm::DenseSet<mlir::Operation*>& emitted) {
+  mlir::Operation* op = withinBlock(block, value);
+  if (!op || !emitted.insert(op).second)
     return;
   for (mlir::Value operand : op->getOperands())
-    emitChain(block, operand);
+    emitChain(block, operand, emitted);
   emitOp(op);
+}
+
+/// A scalar condition under which all lanes of a guarded access are inside; null: there is no cheap one.
+Value* RegionEmitter::provesInside(mlir::Value viewed, mlir::ValueRange indices) {
+  const RegionView window = view(viewed);
+  Value* proof = nullptr;
+  for (auto [index, extent] : llvm::zip(indices, window.extents)) {
+    const Lane at = lane(index);
+    Value* inside = at.isUniform() && extent.isUniform() ? ir_.CreateICmpULT(at.value, extent.value)
+                                                         : math_.provesAll(llvm::CmpInst::ICMP_ULT, at, extent);
+    if (!inside)
+      return nullptr;
+    proof = conjunction(ir_, proof, inside);
+  }
+  return proof;
+}
+
+/// Tests of single accesses and conditions stand between little arithmetic as much as it takes itself.
+bool RegionEmitter::isWorthTwoVersions(mlir::Block& block) const {
+  constexpr unsigned kMostOperations = 80;
+  unsigned count = 0;
+  return shape_.width != 1 && !mask_ &&
+         !block
+              .walk([&](mlir::Operation* op) {
+                return mlir::isa<mlir::LoopLikeOpInterface>(op) || ++count > kMostOperations
+                           ? mlir::WalkResult::interrupt()
+                           : mlir::WalkResult::advance();
+              })
+              .wasInterrupted();
 }
 
 /// The block once for warps whose lanes all are inside of its bounds, without masks, and once for the others.
@@ -241,13 +294,23 @@ void RegionEmitter::emitBothVersions(mlir::Block& block, llvm::function_ref<void
   };
   llvm::SmallVector<mlir::Operation*> proven;
   Value* all = nullptr;
+  llvm::DenseSet<mlir::Operation*> emitted;
+  const auto prove = [&](mlir::Operation* op, Value* condition) {
+    if (!condition)
+      return;
+    proven.push_back(op);
+    all = conjunction(ir_, all, condition);
+  };
   for (mlir::Operation* check : boundsChecks(block)) {
-    emitChain(block, check->getResult(0));
-    if (Value* allTrue = lane(check->getResult(0)).allTrue) {
-      proven.push_back(check);
-      all = all ? ir_.CreateAnd(all, allTrue) : allTrue;
-    }
+    emitChain(block, check->getResult(0), emitted);
+    prove(check, lane(check->getResult(0)).allTrue);
   }
+  for (mlir::Operation* op : guardedAccesses(block))
+    llvm::TypeSwitch<mlir::Operation*>(op).Case<ir::LoadOp, ir::StoreOp>([&](auto access) {
+      for (mlir::Value index : access.getIndices())
+        emitChain(block, index, emitted);
+      prove(op, provesInside(access.getView(), access.getIndices()));
+    });
   if (!all) {
     version();
     return;
@@ -255,10 +318,10 @@ void RegionEmitter::emitBothVersions(mlir::Block& block, llvm::function_ref<void
   emit::emitIf(
       ir_, all,
       [&] {
-        provenTrue_.insert(proven.begin(), proven.end());
+        proven_.insert(proven.begin(), proven.end());
         version();
-        for (mlir::Operation* check : proven)
-          provenTrue_.erase(check);
+        for (mlir::Operation* op : proven)
+          proven_.erase(op);
         return Values{};
       },
       version);

@@ -55,6 +55,46 @@ TEST(Region, AddsVectorsOfAnyLength) {
   }
 }
 
+/// Conditions and guards are tested once for each warp where all lanes pass; here some, all or none pass each of them.
+TEST(Region, ConditionsAndBoundsOfMemoryAreEachTheirOwn) {
+  TestKernel kernel(module("%x: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>, %n: index", "3;1;1", "64;1;1", R"(
+  %c64 = arith.constant 64 : index
+  %c16 = arith.constant 16 : index
+  %one = arith.constant 1 : index
+  %five = arith.constant 5 : i32
+  %b = vx.block_id x
+  %base = arith.muli %b, %c64 : index
+  vx.threads (%c64, %one, %one) {
+  ^bb0(%a: index, %y: index, %z: index, %l: index):
+    %at = arith.addi %base, %l : index
+    %in = arith.cmpi slt, %at, %n : index
+    %v = scf.if %in -> (i32) {
+      %p = arith.subi %at, %c16 : index
+      %e = vx.load %x[%p] guarded : !vx.view<?xi32, global> -> i32
+      scf.yield %e : i32
+    } else {
+      scf.yield %five : i32
+    }
+    %w = arith.addi %v, %five : i32
+    scf.if %in {
+      vx.store %w, %o[%at] guarded : i32, !vx.view<?xi32, global>
+    }
+    vx.yield
+  })"));
+  ASSERT_EQ(kernel.error(), "");
+  for (const int64_t n : {0, 40, 64, 100, 192, 1000})
+    for (const int64_t elements : {1, 31, 48, 112, 300})
+      for (const int64_t results : {1, 32, 100, 128, 300}) {
+        auto x = randoms<int32_t>(static_cast<size_t>(elements), 1);
+        std::vector<int32_t> out(static_cast<size_t>(results) + 64, 77), expected = out;
+        for (int64_t at = 0; at < std::min({n, results, int64_t{192}}); ++at)
+          expected[static_cast<size_t>(at)] =
+              5 + (at >= 16 && at - 16 < elements ? x[static_cast<size_t>(at - 16)] : 0);
+        ASSERT_EQ(kernel.run({Arg::tensor(x), Arg::strided(out.data(), {results}, {1}), Arg::scalar(uint64_t(n))}), 0u);
+        ASSERT_EQ(out, expected) << n << " of " << elements << " into " << results;
+      }
+}
+
 TEST(Region, ThreadsKnowTheirPlaceInBlocksOfAnyShape) {
   for (const char* barrier : {"", "    vx.warp_barrier\n"})
     for (auto [nx, ny, nz] : {std::array{1, 3, 3},
