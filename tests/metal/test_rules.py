@@ -109,3 +109,22 @@ def test_a_template_instance_runs_under_its_host_name(vortex, device, tmp_path):
 def test_there_are_a_hundred_rules_with_names_of_their_own():
     names = [rule[0] for rule in RULES + THREAD_RULES]
     assert len(set(names)) == len(names) >= 100
+
+
+def test_casts_between_half_and_bfloat_in_headers_that_use_no_namespace(vortex, device, tmp_path):
+    (tmp_path / "converted.h").write_text("#define TO_HALF(x) half(x)\nstruct Brain { bfloat b; };\n"
+                                          "template <class T, class U> struct Converted {\n  static T call(U u) { return T(u); }\n  static T cast(thread const U& u) { return (T)u; }\n};\n")
+    path = tmp_path / "k.metal"
+    path.write_text("""#include <metal_stdlib>
+#include "converted.h"
+constant bfloat kBrain = (bfloat)half(1.5h);
+kernel void k(device half* h [[buffer(0)]], device bfloat* b [[buffer(1)]], device float* out [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  Brain m = {bfloat(h[1])};
+  auto f = [&](bfloat z) { return (half)z; };
+  out[0] = float(Converted<half, bfloat>::call(b[0])) + float(Converted<bfloat, half>::cast(h[0]));
+  out[1] = float(TO_HALF(m.b)) + float((half)m.b) + float((half)(i < 3 ? b[1] : b[2])) + float(kBrain);
+  out[2] = float((bfloat)(half)(bfloat)h[2]) + f(b[2]) + (half)b[0] * (half)b[1] + (half)-b[1] + half(b[1]) / half(b[0]);
+}
+""")
+    done = vortex("run", path, "--grid", 1, "--buffer", "0=f16:1,2,3", "--buffer", "1=bf16:1.5,3,3.5", "--buffer", "2=f32[3]", "--print", 2, "--device", device)
+    assert done.stdout == "2.5 8.5 10\n"

@@ -57,8 +57,8 @@ void ProblemCollector::addRefusedCast(const clang::Diagnostic& diagnostic) {
 }
 
 static bool isCastBetweenNarrowFloats(std::string_view message) {
-  return message.ends_with(" is not allowed") && message.find("'__bf16'") != message.npos &&
-         message.find("'_Float16'") != message.npos && message.find("cast from") != message.npos;
+  return message.ends_with(" is not allowed") && message.find("__bf16'") != message.npos &&
+         message.find("_Float16'") != message.npos && message.find("cast from") != message.npos;
 }
 
 void ProblemCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& diagnostic) {

@@ -28,6 +28,7 @@ __VX ushort __metal_get_thread_index_in_simdgroup(ushort) { return __vx_lane(); 
 
 using metal::__msl_cast;
 using metal::__msl_value;
+using metal::__msl_wide;
 using metal::as_type;
 #define __VISIBLE_VECTORS(T)                                                                                           \
   using metal::T##2;                                                                                                   \
