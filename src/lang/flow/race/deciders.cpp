@@ -25,6 +25,16 @@ public:
     return excludePartners(point) || values_.areNeverAllZero(differences(point), point) || run(0, point, false);
   }
 
+  /// A branch on the way goes there under a condition that the others contradict: no thread takes it.
+  bool isNeverReached() {
+    return std::any_of(pair_.passed().begin(), pair_.passed().end(), [&](const Condition& each) {
+      std::vector<Condition> others = pair_.conditions();
+      std::erase(others, each);
+      const auto number = values_.integer(each.value, values_.assume(kNoPoint, std::move(others))).asConstant();
+      return number && (*number != 0) != each.holds;
+    });
+  }
+
   bool wasSplit = false;
   unsigned casesLeft() const { return budget_; }
   uint64_t steps() const { return values_.proofSteps() - begun_; }
@@ -275,6 +285,17 @@ static bool holdsIn(Pair& pair, const std::vector<Supposition>& suppositions, Kn
     if (each.product)
       launch.products.push_back(*each.product);
   }
+  std::optional<Values> counters;
+  if (pair.hasOpenCounters()) {
+    Surroundings around = surroundingsOf(pair.view().graph, pair.view().structure, pair.nodes());
+    around.conditions = [known = std::move(around.conditions), &conditions](PointId point) {
+      std::vector<Condition> all = known(point);
+      all.insert(all.end(), conditions.begin(), conditions.end());
+      return all;
+    };
+    counters.emplace(pair.nodes(), std::move(around), launch);
+    pair.suppose(*counters, counters->assume(kNoPoint, conditions));
+  }
   const unsigned cases = std::min(budget.cases, kMostCasesOfPair);
   Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases, knowledge.of(pair, launch));
   const bool isProven = digits.run(conditions);
@@ -326,6 +347,8 @@ Decision decide(Pair& pair, Tickets& tickets, Knowledge& knowledge, const BlockS
     return {Decider::Control};
   const unsigned cases = std::min(budget.cases, kMostCasesOfPair);
   Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases, knowledge.of(pair, pair.view().launch));
+  if (digits.isNeverReached())
+    return {Decider::Control};
   const bool isProven = digits.run();
   const bool wasSplit = digits.wasSplit;
   const auto drawn = isProven || pair.mayBeSame() ? std::nullopt : ticketsOf(pair, tickets);

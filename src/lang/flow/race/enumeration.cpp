@@ -169,18 +169,9 @@ private:
     if (const auto known = mayBeKnown_.find(value); known != mayBeKnown_.end())
       return known->second;
     const Node& node = nodes[value];
-    const auto operand = [&](size_t i) { return mayBeKnown(nodes.operand(value, i)); };
-    bool is = false;
-    if (node.kind == NodeKind::Convert)
-      is = operand(0);
-    else if (node.kind != NodeKind::Op)
-      is = node.kind == NodeKind::Constant || isAxis(value) || !pair_.domain(value, kMostValues).empty();
-    else if (node.op == Op::Select)
-      is = operand(0) && (operand(1) || operand(2));
-    else if (node.type == kBool && (node.op == Op::And || node.op == Op::Or))
-      is = operand(0) || operand(1);
-    else
-      is = operand(0) && operand(1);
+    const bool is = node.kind == NodeKind::Op || node.kind == NodeKind::Convert
+                        ? mayFollow(node, [&](size_t i) { return mayBeKnown(nodes.operand(value, i)); })
+                        : node.kind == NodeKind::Constant || isAxis(value) || !pair_.domain(value, kMostValues).empty();
     return mayBeKnown_[value] = is;
   }
 

@@ -12,6 +12,16 @@ using Axes = std::array<int64_t, 3>;
 /// applyOp, other than a selection, of operands that may be unknown.
 Number applied(Op op, MachineType type, const Number& a, const Number& b);
 
+/// Whether an operation or a conversion may be known where the operands that `isKnown` says are.
+template <typename IsKnown> bool mayFollow(const Node& node, const IsKnown& isKnown) {
+  if (node.kind == NodeKind::Convert)
+    return isKnown(0);
+  if (node.op == Op::Select)
+    return isKnown(0) && (isKnown(1) || isKnown(2));
+  const bool isEither = node.type == kBool && (node.op == Op::And || node.op == Op::Or);
+  return isEither ? isKnown(0) || isKnown(1) : isKnown(0) && isKnown(1);
+}
+
 /// Where a thread is and what it knows. What memory holds is not known, nor arguments that the launch gives no number.
 class Evaluator {
 public:

@@ -8,8 +8,9 @@ namespace {
 
 class IntervalFinder {
 public:
-  IntervalFinder(const Graph& graph, BarrierKind barriers, const std::function<bool(LoopId)>& certainlyRuns)
-      : graph_(graph), barriers_(barriers), certainlyRuns_(certainlyRuns) {}
+  IntervalFinder(const Graph& graph, const Structure& structure, BarrierKind barriers,
+                 const std::function<bool(LoopId)>& certainlyRuns)
+      : graph_(graph), structure_(structure), barriers_(barriers), certainlyRuns_(certainlyRuns) {}
 
   AccessInterval from(BlockId block, uint32_t step, StepId start) {
     AccessInterval interval;
@@ -43,13 +44,13 @@ private:
       if (isBarrier(here))
         return;
     }
-    for (BlockId to : graph_[at].successors) {
+    for (size_t side = 0; side < graph_[at].successors.size(); ++side) {
+      const BlockId to = graph_[at].successors[side];
       const LoopId skipped = skippedLoop(at, to, reach);
       if (skipped != kNoLoop && certainlyRuns_(skipped))
         continue;
       Reach next = after(at, to, reach);
-      if (skipped != kNoLoop && hasBarrier(skipped) && next.skipped.size() < kMostSkipped)
-        next.skipped.push_back(skipped);
+      addSide(at, side, skipped != kNoLoop, reach, next);
       if (auto way = std::pair(to, std::move(next)); seen_.insert(way).second)
         pending_.insert(std::move(way));
     }
@@ -64,12 +65,49 @@ private:
                : kNoLoop;
   }
 
-  /// Of loops without one all that is behind them is also reached through them.
-  bool hasBarrier(LoopId loop) {
-    const auto [known, isNew] = hasBarrier_.try_emplace(loop, false);
-    for (uint32_t b = 0; isNew && b < graph_.blocks.size(); ++b)
-      for (uint32_t s = indexOf(graph_.blocks[b].begin); s < indexOf(graph_.blocks[b].end); ++s)
-        known->second |= graph_.isInside(BlockId{b}, loop) && isBarrier(graph_[StepId{s}]);
+  bool isInside(BlockId block, LoopId loop) const { return loop == kNoLoop || graph_.isInside(block, loop); }
+
+  /// Both sides are in the iteration of the branch.
+  bool staysInside(BlockId branch) const {
+    const auto& sides = graph_[branch].successors;
+    return sides.size() == 2 && isInside(sides[0], graph_[branch].loop) && isInside(sides[1], graph_[branch].loop);
+  }
+
+  /// The loop of whose iterations what the branch decides is told.
+  LoopId loopAround(BlockId branch, BlockId to) const {
+    const LoopId loop = graph_[branch].loop;
+    return isInside(to, loop) ? loop : graph_[loop].parent;
+  }
+
+  /// In which iterations the branch is must be known where it is asked.
+  void addSide(BlockId at, size_t side, bool isSkipped, const Reach& before, Reach& next) {
+    const BlockId to = graph_[at].successors[side];
+    const LoopId loop = graph_[at].loop, around = loopAround(at, to);
+    const bool isLeft = loop != kNoLoop && before.passed == loop && !before.isRepeated && graph_[loop].header == at &&
+                        !graph_.isInside(to, loop);
+    if (seen_.size() > kMostWays)
+      next.sides.clear();
+    else if (next.sides.size() < kMostSides && isInside(to, around) &&
+             (isLeft || ((isSkipped || staysInside(at)) && isAroundBarrier(at)))) {
+      const bool isOfStart = !before.isRepeated && (around == kNoLoop || !isAnew(around, before));
+      next.sides.push_back({at, side == 0, isOfStart, isOfStart ? before.passed : kNoLoop});
+    }
+  }
+
+  /// A side has a barrier that the other may leave out.
+  bool isAroundBarrier(BlockId branch) {
+    const auto [known, isNew] = isAroundBarrier_.try_emplace(branch, false);
+    std::set<BlockId> seen{structure_.postDominator(branch)};
+    std::vector<BlockId> pending = graph_[branch].successors;
+    while (isNew && !pending.empty()) {
+      const BlockId block = pending.back();
+      pending.pop_back();
+      if (!seen.insert(block).second)
+        continue;
+      for (uint32_t s = indexOf(graph_[block].begin); s < indexOf(graph_[block].end); ++s)
+        known->second |= isBarrier(graph_[StepId{s}]);
+      pending.insert(pending.end(), graph_[block].successors.begin(), graph_[block].successors.end());
+    }
     return known->second;
   }
 
@@ -96,9 +134,10 @@ private:
     const LoopId loop = graph_[to].loop;
     // Only for the iterations around a loop that it was reached in.
     const bool isAnother = loop != kNoLoop && graph_[loop].header == to;
-    std::erase_if(next.skipped, [&](LoopId skipped) {
-      const LoopId around = graph_[skipped].parent;
-      return around != kNoLoop && (!graph_.isInside(to, around) || (isAnother && graph_.isInside(skipped, loop)));
+    std::erase_if(next.sides, [&](const Reach::Side& side) {
+      const LoopId around = loopAround(side.branch, graph_[side.branch].successors[side.holds ? 0 : 1]);
+      return !side.isOfStart &&
+             (!isInside(to, around) || (isAnother && around != kNoLoop && graph_.isInside(around, loop)));
     });
     if (loop == kNoLoop || graph_[loop].header != to)
       return next;
@@ -120,10 +159,11 @@ private:
   }
 
   const Graph& graph_;
+  const Structure& structure_;
   BarrierKind barriers_;
   const std::function<bool(LoopId)>& certainlyRuns_;
-  static constexpr size_t kMostSkipped = 4;
-  std::map<LoopId, bool> hasBarrier_;
+  static constexpr size_t kMostSides = 4, kMostWays = 4096;
+  std::map<BlockId, bool> isAroundBarrier_;
   BlockId origin_{0};
   std::set<std::pair<BlockId, Reach>> seen_, pending_;
   std::set<std::pair<StepId, Reach>> found_;
@@ -131,9 +171,9 @@ private:
 
 }  // namespace
 
-std::vector<AccessInterval> findIntervals(const Graph& graph, BarrierKind barriers,
+std::vector<AccessInterval> findIntervals(const Graph& graph, const Structure& structure, BarrierKind barriers,
                                           const std::function<bool(LoopId)>& certainlyRuns) {
-  IntervalFinder finder(graph, barriers, certainlyRuns);
+  IntervalFinder finder(graph, structure, barriers, certainlyRuns);
   std::vector<AccessInterval> intervals;
   intervals.push_back(finder.from(BlockId{0}, indexOf(graph[BlockId{0}].begin), kNoStep));
   for (uint32_t b = 0; b < graph.blocks.size(); ++b)
@@ -143,9 +183,9 @@ std::vector<AccessInterval> findIntervals(const Graph& graph, BarrierKind barrie
   return intervals;
 }
 
-AccessInterval intervalBehind(const Graph& graph, StepId step, BarrierKind barriers,
+AccessInterval intervalBehind(const Graph& graph, const Structure& structure, StepId step, BarrierKind barriers,
                               const std::function<bool(LoopId)>& certainlyRuns) {
-  return IntervalFinder(graph, barriers, certainlyRuns).from(graph.blockOf(step), indexOf(step) + 1, step);
+  return IntervalFinder(graph, structure, barriers, certainlyRuns).from(graph.blockOf(step), indexOf(step) + 1, step);
 }
 
 }  // namespace vortex::lang::flow

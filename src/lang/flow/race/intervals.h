@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "lang/flow/graph/graph.h"
+#include "lang/flow/graph/structure.h"
 
 namespace vortex::lang::flow {
 
@@ -17,7 +17,15 @@ struct Reach {
   bool isRepeated = false;  ///< it was passed more than once, so how often is not known
   /// Loops around the step that were entered after the start and may be in a later iteration than their first.
   std::vector<LoopId> later;
-  std::vector<LoopId> skipped;  ///< loops with barriers in them, reached after the start, that had no iteration
+  /// Where a branch led: one around a barrier, one by which a loop with a barrier had no iteration, or no more than that of the start.
+  struct Side {
+    BlockId branch{0};
+    bool holds = true;
+    bool isOfStart = false;   ///< as seen from the start, whatever the step's iteration is
+    LoopId passed = kNoLoop;  ///< isOfStart: of the reach there
+    auto operator<=>(const Side&) const = default;
+  };
+  std::vector<Side> sides;
   auto operator<=>(const Reach&) const = default;
 };
 
@@ -32,10 +40,10 @@ struct AccessInterval {
 enum class BarrierKind : uint8_t { OfBlocks, OfBlocksAndWarps, OfGrids };
 
 /// `certainlyRuns`: a loop is never left before its first iteration.
-std::vector<AccessInterval> findIntervals(const Graph& graph, BarrierKind barriers,
+std::vector<AccessInterval> findIntervals(const Graph& graph, const Structure& structure, BarrierKind barriers,
                                           const std::function<bool(LoopId)>& certainlyRuns);
 /// What is reached from behind a step, as from a barrier, without crossing one.
-AccessInterval intervalBehind(const Graph& graph, StepId step, BarrierKind barriers,
+AccessInterval intervalBehind(const Graph& graph, const Structure& structure, StepId step, BarrierKind barriers,
                               const std::function<bool(LoopId)>& certainlyRuns);
 
 }  // namespace vortex::lang::flow

@@ -68,6 +68,15 @@ void Pair::makeAxes() {
 }
 
 void Pair::set(const Side& first, const Side& second) {
+  sides_ = {first, second};
+  hasOpenCounters_ = false;
+  build(view_.values, kNoPoint);
+}
+
+void Pair::build(Values& counters, PointId point) {
+  const auto& [first, second] = sides_;
+  counters_ = &counters;
+  counted_ = point;
   conditions_.clear();
   coordinates_.clear();
   axes_.clear();
@@ -75,6 +84,7 @@ void Pair::set(const Side& first, const Side& second) {
   shared_.clear();
   lists_.clear();
   definitions_.clear();
+  passed_.clear();
   first_ = {};
   second_ = {};
   next_ = 0;
@@ -96,10 +106,8 @@ void Pair::set(const Side& first, const Side& second) {
   addConditions(first_, first.access.step);
   addConditions(second_, second.access.step);
   if (interval_) {
-    addExits(first.reach, first.access.step);
-    addExits(second.reach, second.access.step);
-    addSkipped(first_);
-    addSkipped(second_);
+    addSides(first_);
+    addSides(second_);
   }
   // That subscripts are inside is learnt last: what they are as integers follows from the other conditions.
   std::rotate(conditions_.begin() + begin, conditions_.begin() + end, conditions_.end());
@@ -199,9 +207,9 @@ Pair::Instance Pair::instanceOf(const Env& env, LoopId loop) const {
   return iterationOf(env, loop);
 }
 
-/// One value for both sides. Which loops had no iteration says nothing of the iterations of others.
+/// One value for both sides. Which barriers were left out says nothing of the iterations.
 ValueId Pair::shared(ValueId leaf, Reach reach) {
-  reach.skipped.clear();
+  reach.sides.clear();
   auto [found, isNew] = shared_.try_emplace({indexOf(leaf), reach}, kNoValue);
   if (isNew)
     found->second = reach == Reach{} ? leaf : fresh(view_.nodes.type(leaf), leaf);
@@ -226,7 +234,7 @@ ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop) {
   if (made != leaf) {
     NodeTable& nodes = view_.nodes;
     const MachineType type = nodes.type(leaf);
-    const Interval range = view_.values.range(leaf, kNoPoint);
+    const Interval range = counters_->range(leaf, counted_);
     if (range.low > type.lowest())
       assume(nodes.op(Op::Le, kBool, nodes.constant(type, range.low), made));
     if (range.high < type.highest())
@@ -270,15 +278,17 @@ void Pair::assumeInRange(Env& env, const Counter& counter, ValueId value, unsign
 /// begin + step · count, where the values of the graph say so: the count is the side's own.
 ValueId Pair::ownInduction(Env& env, ValueId phi, unsigned depth) {
   NodeTable& nodes = view_.nodes;
-  const Form form = view_.values.form(phi, kNoPoint);
-  if (!form.isExact || form.polynomial.mentions(phi) || nodes.type(phi).width < 64)
+  const Form form = counters_->form(phi, counted_);
+  hasOpenCounters_ = hasOpenCounters_ || !form.isExact;
+  if (!form.isExact || form.polynomial.mentions(phi))
     return kNoValue;
   Polynomial sum = Polynomial::constant(form.polynomial.constantPart());
   for (const auto& [monomial, coefficient] : form.polynomial.terms()) {
     std::optional<Polynomial> product = Polynomial::constant(coefficient);
     for (ValueId leaf : monomial) {
       const ValueId made = nodes[leaf].kind == NodeKind::Phi ? kNoValue : clone(env, leaf, depth);
-      if (made == kNoValue || nodes[made].kind == NodeKind::Op || nodes[made].kind == NodeKind::Convert)
+      if (made == kNoValue ||
+          (made != leaf && (nodes[made].kind == NodeKind::Op || nodes[made].kind == NodeKind::Convert)))
         return kNoValue;
       product = Polynomial::product(*product, nodes.isConstant(made) ? Polynomial::constant(nodes[made].constant())
                                                                      : Polynomial::leaf(made));
@@ -303,10 +313,7 @@ ValueId Pair::cloneCarried(Env& env, ValueId phi, bool isNext, unsigned depth) {
   for (size_t i = 0; i < graph[block].predecessors.size(); ++i) {
     if (graph.isInside(graph[block].predecessors[i], graph[block].loop) != isNext)
       continue;
-    Env before;
-    before.thread = env.thread;
-    before.block = env.block;
-    before.at = graph[block].predecessors[i];
+    Env before = at(env, graph[block].predecessors[i]);
     const ValueId next = clone(isNext ? before : env, view_.nodes.phiOperands(phi)[i], depth);
     if (made != kNoValue && made != next)
       return kNoValue;
@@ -416,48 +423,16 @@ void Pair::addConditions(Env& env, StepId step) {
           assume(clone(env, holds));
 }
 
-/// A loop around the start that was left by its header was left because its condition did not hold for the next iteration.
-void Pair::addExits(const Reach& reach, StepId step) {
+/// What branches on the way say: around barriers, and of loops that were left.
+void Pair::addSides(const Env& env) {
   const Graph& graph = view_.graph;
-  if (reach.passed == kNoLoop)
-    return;
-  for (LoopId loop = graph[interval_->block].loop; loop != kNoLoop; loop = graph[loop].parent) {
-    const bool isLast = loop == reach.passed;
-    if (isLast && (reach.isRepeated || graph.isInside(graph.blockOf(step), loop)))
-      return;
-    const Loop& left = graph[loop];
-    const Step& branch = graph.terminator(left.header);
-    const auto& sides = graph[left.header].successors;
-    if (left.exits.size() == 1 && branch.kind == StepKind::Branch && sides[0] != sides[1]) {
-      Env next;
-      next.thread = first_.thread;
-      next.block = first_.block;
-      next.reach.passed = loop;
-      next.at = left.header;
-      const bool staysIfTrue = graph.isInside(sides[0], loop);
-      if (staysIfTrue != graph.isInside(sides[1], loop) && isOne(branch.value))
-        assume(clone(next, branch.value), !staysIfTrue);
-    }
-    if (isLast)
-      return;
-  }
-}
-
-/// A loop that had no iteration was left because its condition did not hold for what it is entered with.
-void Pair::addSkipped(const Env& env) {
-  const Graph& graph = view_.graph;
-  for (LoopId loop : env.reach.skipped) {
-    const BlockId header = graph[loop].header;
-    const Step& branch = graph.terminator(header);
-    const auto& sides = graph[header].successors;
-    if (branch.kind != StepKind::Branch || graph.isInside(sides[0], loop) == graph.isInside(sides[1], loop))
-      continue;
-    Env entered;
-    entered.thread = env.thread;
-    entered.block = env.block;
-    entered.reach = env.reach;
-    entered.at = header;
-    assume(clone(entered, branch.value), !graph.isInside(sides[0], loop));
+  for (const Reach::Side& side : env.reach.sides) {
+    Env there = at(env, side.branch);
+    there.reach.passed = side.passed;
+    if (!side.isOfStart)
+      there.reach = env.reach;
+    assume(clone(there, graph.terminator(side.branch).value), side.holds);
+    passed_.push_back(conditions_.back());
   }
 }
 

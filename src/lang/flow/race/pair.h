@@ -37,10 +37,14 @@ public:
   /// One side of the pair. `isBlockCode`: done once by the block, as one more thread.
   struct Side {
     Access access;
-    Reach reach;
+    Reach reach = {};
     bool isBlockCode = false;
   };
   void set(const Side& first, const Side& second);
+  /// The same two sides, with counters of loops as these values of the graph know them at the point.
+  void suppose(Values& values, PointId point) { build(values, point); }
+  /// Whether some counter wraps is not known.
+  bool hasOpenCounters() const { return hasOpenCounters_; }
 
   /// Subscripts of both sides, outermost first; slots of arrays come before dimensions of tensors.
   struct Coordinate {
@@ -54,6 +58,8 @@ public:
   const std::vector<Condition>& conditions() const { return conditions_; }
   /// The conditions of both sides exclude each other.
   bool contradicts() const { return contradicts_; }
+  /// Those of branches that were passed on the way.
+  const std::vector<Condition>& passed() const { return passed_; }
   /// Everything that `decide` looks at: pairs with equal keys get equal answers.
   std::vector<__int128> key() const;
   /// The part of it that tells what leaves are as integers.
@@ -77,16 +83,19 @@ public:
   NodeTable& nodes() { return view_.nodes; }
 
 private:
+  void build(Values& counters, PointId point);
   struct Env {
-    Reach reach;
+    Reach reach = {};
     BlockId at{0};  ///< of the access
     std::array<ValueId, 3> thread{kNoValue, kNoValue, kNoValue}, block{kNoValue, kNoValue, kNoValue};
-    std::unordered_map<uint32_t, ValueId> known;
+    std::unordered_map<uint32_t, ValueId> known = {};
     // Of one iteration of a loop that is unrolled:
     Env* outer = nullptr;
     LoopId unrolled = kNoLoop;
     std::vector<ValueId>* lost = nullptr;  ///< leaves for what is not known
   };
+  /// The same thread elsewhere, in the iterations of the start.
+  static Env at(const Env& env, BlockId block) { return {.at = block, .thread = env.thread, .block = env.block}; }
   ValueId clone(Env& env, ValueId value, unsigned depth = 0);
   ValueId clonePosition(Env& env, const Node& node);
   ValueId cloneLeaf(Env& env, ValueId leaf, LoopId loop);
@@ -114,8 +123,7 @@ private:
   };
   Instance iterationOf(const Env& env, LoopId loop) const;
   Instance instanceOf(const Env& env, LoopId loop) const;
-  void addExits(const Reach& reach, StepId step);
-  void addSkipped(const Env& env);
+  void addSides(const Env& env);
   void makeAxes();
   void addConditions(Env& env, StepId step);
   void addCoordinates(const Side& first, const Side& second);
@@ -129,13 +137,17 @@ private:
   void assume(ValueId condition, bool holds = true) { conditions_.push_back({condition, holds}); }
 
   KernelView& view_;
+  std::array<Side, 2> sides_;
+  Values* counters_ = nullptr;
+  PointId counted_ = kNoPoint;
+  bool hasOpenCounters_ = false;
   Scope scope_;
   const AccessInterval* interval_;
   Env first_, second_;
   std::vector<Coordinate> coordinates_, axes_;
   size_t decisive_ = 0;
   bool areApart_ = false, mayBeSame_ = false, contradicts_ = false;
-  std::vector<Condition> conditions_;
+  std::vector<Condition> conditions_, passed_;
   std::unordered_map<uint32_t, ValueId> origins_;
   std::map<std::pair<uint32_t, Reach>, ValueId> shared_;
   std::unordered_map<uint32_t, std::vector<__int128>> lists_;

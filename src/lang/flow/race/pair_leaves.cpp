@@ -30,6 +30,8 @@ void Pair::dropUnrelated() {
   for (const Coordinate& coordinate : coordinates_)
     for (ValueId value : {coordinate.first, coordinate.second})
       leavesOf(value, leaves);
+  for (const Condition& condition : passed_)
+    leavesOf(condition.value, leaves);
   related.insert(leaves.begin(), leaves.end());
   std::vector<std::vector<ValueId>> groups;
   std::map<ValueId, size_t> uses;

@@ -141,7 +141,8 @@ TEST(Races, AnIntervalTellsTheNextRoundFromThoseAfterIt) {
                               "for r in 0..9u32 {\nif r % 3 == 0 { sync_block() }\nx[thread.local_id] = r\n}\n}\n");
   const StepId store = made.first(StepKind::Store);
   std::set<std::pair<bool, bool>> rounds;  // a later one; not the next
-  for (const AccessInterval& interval : findIntervals(made.graph, BarrierKind::OfBlocks, [](LoopId) { return false; }))
+  for (const AccessInterval& interval :
+       findIntervals(made.graph, Structure(made.graph), BarrierKind::OfBlocks, [](LoopId) { return false; }))
     for (const auto& [step, reach] : interval.steps)
       if (interval.start != kNoStep && step == store)
         rounds.insert({reach.passed != kNoLoop, reach.isRepeated});

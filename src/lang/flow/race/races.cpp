@@ -120,7 +120,7 @@ private:
   }
 
   std::vector<AccessInterval> intervals(BarrierKind barriers) {
-    return findIntervals(graph_, barriers, [&](LoopId loop) { return certainlyRuns(loop); });
+    return findIntervals(graph_, structure_, barriers, [&](LoopId loop) { return certainlyRuns(loop); });
   }
 
   /// The header's condition holds for what the loop is entered with.
@@ -217,8 +217,8 @@ private:
     for (uint32_t s = 0; s < graph_.stepCount(); ++s) {
       if (graph_[StepId{s}].kind != StepKind::Stage)
         continue;
-      const AccessInterval interval =
-          intervalBehind(graph_, StepId{s}, BarrierKind::OfBlocks, [&](LoopId loop) { return certainlyRuns(loop); });
+      const AccessInterval interval = intervalBehind(graph_, structure_, StepId{s}, BarrierKind::OfBlocks,
+                                                     [&](LoopId loop) { return certainlyRuns(loop); });
       std::map<uint32_t, std::vector<Candidate>> copied, stored;
       add(StepId{s}, {}, copied);
       for (const auto& [step, reach] : interval.steps)

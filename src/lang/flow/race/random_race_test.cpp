@@ -194,6 +194,18 @@ private:
     return out;
   }
 
+  /// Under a condition that all threads agree on: of a counter or an argument.
+  std::string barrierOfSomeRounds(const std::vector<std::string>& counters) {
+    std::string of = "n";
+    for (const std::string& counter : counters)
+      if (counter[0] == 'k' && pick(3))
+        of = counter;
+    static constexpr const char* kConditions[] = {" > 0",  " != 0",         " > 1",          " + 1 < n",
+                                                  " < 3",  " % 2 == 0",     " % 2 == 1",     " + 1 != n",
+                                                  " == 0", " < 2 && n > 2", " > 0 || n == 2"};
+    return "if " + of + kConditions[pick(11)] + " {\nsync_block()\n}\n";
+  }
+
   std::string statement(int depth, bool isUniform, std::vector<std::string> counters) {
     if (hasTickets_ && pick(3) == 0)
       return ticket();
@@ -201,17 +213,18 @@ private:
     if (kind < 5 || (kind < 7 && !isUniform))
       return access(counters);
     if (kind == 5)
-      return "sync_block()\n";
+      return pick(2) ? "sync_block()\n" : barrierOfSomeRounds(counters);
     if (kind == 6)
       return pick(3) ? "sync_block()\n" : "sync_warp()\n";
     if (kind < 9)
       return "if " + condition(counters) + " {\n" + block_(1 + static_cast<int>(pick(2)), depth - 1, false, counters) +
              "}\n";
-    const std::string name = "k" + std::to_string(names_++);
+    const uint32_t shape = pick(8);
+    const std::string name = (shape == 6 ? "v" : "k") + std::to_string(names_++);
     counters.push_back(name);
     const auto body = [&] { return block_(1 + static_cast<int>(pick(3)), depth - 1, isUniform, counters); };
     const std::string size = std::to_string(pick(3) ? 64 : 1 + pick(64)), few = std::to_string(2 + pick(5));
-    switch (pick(8)) {
+    switch (shape) {
     case 0: return "for " + name + " in [16usize, 8, ..., 1] {\n" + body() + "}\n";
     case 5: return "for " + name + " in [t, t + " + size + "] {\n" + block_(2, depth - 1, false, counters) + "}\n";
     case 6: {

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "lang/flow/check/written.h"
 #include "lang/flow/race/races.h"
 #include "lang/sema/children.h"
 #include "lang/sema/expr_parts.h"
@@ -11,10 +12,7 @@ namespace {
 
 using source::SourceRange;
 
-SourceRange rangeOf(const Graph& graph, StepId step) {
-  const Expr* origin = graph[step].origin;
-  return origin ? origin->range : SourceRange{};
-}
+SourceRange rangeOf(const Graph& graph, StepId step) { return flow::rangeOf(graph[step]); }
 
 std::string thread(const std::array<int64_t, 3>& axes) {
   if (axes[1] == 0 && axes[2] == 0)

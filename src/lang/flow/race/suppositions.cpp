@@ -57,8 +57,10 @@ public:
             }))
           addProduct(product.factors);
     }
+    for (ValueId extent : extents)  // `i * (i + 1) / 2`
+      addProduct({extent, extent});
     for (size_t i = 0; i < scalars.size(); ++i) {
-      if (areSmall_ || ((nodes_.type(scalars[i]) == kUsize || most_ < kMostElements) && goesRound()))
+      if (areSmall_ || ((nodes_.type(scalars[i]) == kUsize || most_ < kMostElements) && adds()))
         addProduct({scalars[i]}, areSmall_ && most_ >= kMostElements ? kMostOfSmall : mostOfOne());
       for (ValueId extent : extents)
         addProduct({extent, scalars[i]});
@@ -80,9 +82,14 @@ private:
     });
   }
 
-  /// Of narrow integers two must have room in a sum, or four where they are to be small.
+  /// A number and a step, or one and another.
+  bool adds() const { return pair_.hasOpenCounters() || goesRound(); }
+
+  /// Of narrow integers two must have room in a sum, or four where they are to be small. Counters of subscripts end with what there is.
   __int128 mostOfOne() const {
-    return most_ >= kMostElements ? most_ : areSmall_ ? most_ / 4 : goesRound() ? most_ / 2 : most_;
+    if (most_ >= kMostElements)
+      return pair_.hasOpenCounters() ? kMostElements : most_;
+    return areSmall_ ? most_ / 4 : adds() ? most_ / 2 : most_;
   }
 
   bool isOfMemory(ValueId leaf) const {
@@ -99,7 +106,7 @@ private:
   void addThreads() {
     Supposition made;
     made.limit.ofThreads = true;
-    const __int128 most = areSmall_ ? most_ / 4 : most_;
+    const __int128 most = areSmall_ ? most_ / 4 : pair_.hasOpenCounters() ? most_ / 2 : most_;
     made.limit.most = static_cast<int64_t>(most);
     for (uint32_t axis = 0; axis < kAxes; ++axis) {
       const ValueId threads = nodes_.op(Op::Mul, kUsize, nodes_.position(PositionKind::GridDim, axis),

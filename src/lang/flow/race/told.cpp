@@ -1,6 +1,7 @@
 // Which accesses a walk can say anything of: those before every branch on what memory holds, of elements that do not follow from it.
 #include <algorithm>
 
+#include "lang/flow/race/evaluator.h"
 #include "lang/flow/race/walk.h"
 
 namespace vortex::lang::flow {
@@ -43,19 +44,13 @@ private:
   bool mayBeKnown(ValueId value) const {
     const NodeTable& nodes = graph_.values;
     const Node& node = nodes[value];
-    const auto operand = [&](size_t i) { return isKnown(nodes.operand(value, i)); };
     switch (node.kind) {
     case NodeKind::Constant:
     case NodeKind::Extent:
     case NodeKind::Position: return true;
     case NodeKind::Argument: return node.number() < isGiven_.size() && isGiven_[node.number()];
-    case NodeKind::Convert: return operand(0);
-    case NodeKind::Op:
-      if (node.op == Op::Select)
-        return operand(0) && (operand(1) || operand(2));
-      if (node.type == kBool && (node.op == Op::And || node.op == Op::Or))
-        return operand(0) || operand(1);
-      return operand(0) && operand(1);
+    case NodeKind::Convert:
+    case NodeKind::Op: return mayFollow(node, [&](size_t i) { return isKnown(nodes.operand(value, i)); });
     case NodeKind::Phi:
       return std::any_of(nodes.phiOperands(value).begin(), nodes.phiOperands(value).end(),
                          [&](ValueId each) { return isKnown(each); });

@@ -19,7 +19,7 @@ std::optional<LoopCounter> Values::counterOf(ValueId phi) {
 }
 
 Form Values::ofPhi(Context& context, ValueId phi) {
-  if (inProgress_.contains(phi))
+  if (inProgress_.contains(phi) && !inductions_.contains(indexOf(phi)))
     return leaf(context, phi);
   const std::optional<Induction>& induction = inductionOf(phi);
   if (!induction || induction->count == kNoValue)
@@ -155,6 +155,7 @@ Interval Values::rangeOfPhi(Context& context, ValueId phi) {
     const Interval begin = range(context, counter->begin), end = range(context, counter->end);
     return counter->isFalling ? Interval{end.low + 1, begin.high} : Interval{begin.low, end.high - 1};
   }
+  inductionOf(phi);  // else operands of back edges would be remembered as if it had none
   if (!inProgress_.insert(phi).second)
     return {};
   // Operands of back edges are of an earlier iteration, of which this point's conditions say nothing.

@@ -2,6 +2,7 @@
 // of a linear system, whose rows are what bounds these leaves (i < n), times what else stands in the product (row * N + column).
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include "lang/flow/value/context.h"
 #include "lang/flow/value/linear.h"
@@ -63,7 +64,7 @@ void Values::addBounds(Context& context, const Monomial& monomial, Proof& proof)
     if (i > 0 && leaf == monomial[i - 1])
       continue;
     for (const Polynomial& bound : inequalitiesOf(context, leaf))
-      for (const auto& [part, coefficient] : bound.terms()) {
+      for (const auto& part : bound.terms() | std::views::keys) {
         if (std::find(part.begin(), part.end(), leaf) == part.end() ||
             !std::includes(monomial.begin(), monomial.end(), part.begin(), part.end()))
           continue;
@@ -72,8 +73,9 @@ void Values::addBounds(Context& context, const Monomial& monomial, Proof& proof)
         if (interval(context, factor).low < 0)
           continue;
         // Times others, a number beyond any block says no more than the product's interval, and makes the system's numbers too large.
-        const bool isPlain = bound.terms().size() <= 2 && part.size() == 1 && coefficient * coefficient == 1;
-        if (!factor.empty() && isPlain && bound.constantPart() > kMostThreadsOfBlock)
+        const bool isLimit = std::all_of(bound.terms().begin(), bound.terms().end(),
+                                         [](const auto& term) { return term.first.empty() || term.second < 0; });
+        if (!factor.empty() && isLimit && bound.constantPart() > kMostThreadsOfBlock)
           continue;
         const auto row = factor.empty() ? bound : Polynomial::product(bound, Polynomial::of(factor, 1));
         if (!row || !proof.hasRoom() || interval(context, *row).low >= 0 ||

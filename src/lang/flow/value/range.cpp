@@ -203,6 +203,11 @@ static std::optional<Polynomial> withoutFactor(const Polynomial& polynomial, Val
   return out;
 }
 
+static void addTo(std::vector<Polynomial>& out, const std::optional<Polynomial>& polynomial) {
+  if (polynomial && !polynomial->asConstant())
+    out.push_back(*polynomial);
+}
+
 //===-- inequalities ----------------------------------------------------------------------------------------------===//
 
 const std::vector<Polynomial>& Values::inequalitiesOf(Context& context, ValueId leaf) {
@@ -228,10 +233,7 @@ const std::vector<Polynomial>& Values::inequalitiesOf(Context& context, ValueId 
 
 void Values::structuralInequalities(Context& context, ValueId leaf, std::vector<Polynomial>& out) {
   const Node node = nodes_[leaf];
-  const auto add = [&](const std::optional<Polynomial>& polynomial) {
-    if (polynomial && !polynomial->asConstant())
-      out.push_back(*polynomial);
-  };
+  const auto add = [&](const std::optional<Polynomial>& polynomial) { addTo(out, polynomial); };
   const Polynomial self = Polynomial::leaf(leaf);
   if (node.kind == NodeKind::Position &&
       (node.position() == PositionKind::ThreadId || node.position() == PositionKind::BlockId)) {
@@ -271,17 +273,13 @@ void Values::addReduced(Context& context, const Polynomial& dividend, const Poly
       continue;
     for (ValueId factor : factors)
       if (const auto reduced = withoutFactor(*sum, factor); reduced && leafRange(context, factor).low >= 0)
-        if (const auto known = plus(reduced, -1); known && !known->asConstant())
-          out.push_back(*known);
+        addTo(out, plus(reduced, -1));
   }
 }
 
 void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polynomial>& out) {
   const Node node = nodes_[leaf];
-  const auto add = [&](const std::optional<Polynomial>& polynomial) {
-    if (polynomial && !polynomial->asConstant())
-      out.push_back(*polynomial);
-  };
+  const auto add = [&](const std::optional<Polynomial>& polynomial) { addTo(out, polynomial); };
   const Polynomial self = Polynomial::leaf(leaf);
   const ValueId left = nodes_.operand(leaf, 0), right = nodes_.operand(leaf, 1);
   const Polynomial a = integer(context, left), b = integer(context, right);
