@@ -73,6 +73,23 @@ TEST(Ownership, AMutableReferenceLendsForReadingWhereThatIsAsked) {
       "fn note(out: &mut Vec<&Vec<i32>>, v: &Vec<i32>) { out.push(v) }\n");
 }
 
+/// An index outside an array of shared tensors names its last one, so that others may name it, too.
+TEST(Ownership, TensorsOfAnArrayAreApartWhereTheirIndicesAreInside) {
+  const auto lent = [](const std::string& first, const std::string& second) {
+    return Analyzed("fn both(a: &mut Tensor<f32, [64]> @shared, b: &mut Tensor<f32, [64]> @shared) {\n"
+                    "  a[thread.local_id] = 1.0\n  b[thread.local_id] = 2.0\n}\n"
+                    "@launch(grid = [1], block = 64)\nkernel k(out: &mut Tensor<f32, [64]>, s: usize) {\n"
+                    "  let t: [Tensor<f32, [64]> @shared; 2]\n  both(&mut t[" +
+                    first + "], &mut t[" + second +
+                    "])\n  sync_block()\n  out[thread.local_id] = t[1][thread.local_id]\n}\n")
+        .ids();
+  };
+  EXPECT_EQ(lent("0", "1"), "");
+  EXPECT_EQ(lent("s % 2", "(s + 1) % 2"), "");
+  EXPECT_EQ(lent("s", "s + 1"), "E0516");
+  EXPECT_EQ(lent("1", "s + 2"), "E0516");
+}
+
 TEST(Values, EveryWayToAUseMayAssign) {
   expectAccepted("let x: i32\nif args().len() > 0 { x = 1 } else { x = 2 }\nprint(x)");
   expectAccepted("let x: i32\nloop {\n  x = 1\n  break\n}\nprint(x)");

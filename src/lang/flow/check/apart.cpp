@@ -32,11 +32,13 @@ void Apart::prepare() {
   }
 }
 
-std::vector<Apart::Extent> Apart::extentsOf(const Projection& projection) {
+std::vector<Apart::Extent> Apart::extentsOf(const Projection& projection, uint64_t slots) {
   NodeTable& nodes = graph_.values;
   const auto one = [&](ValueId index) {
     return Extent{index, nodes.op(Op::Add, kUsize, index, nodes.constant(kUsize, 1)), true};
   };
+  if (projection.kind == ProjectionKind::Slot && slots > 0)
+    return {one(nodes.op(Op::Min, kUsize, projection.index, nodes.constant(kUsize, static_cast<__int128>(slots - 1))))};
   if (projection.kind == ProjectionKind::Slot)
     return {one(projection.index)};
   std::vector<Extent> out;
@@ -45,10 +47,10 @@ std::vector<Apart::Extent> Apart::extentsOf(const Projection& projection) {
   return out;
 }
 
-bool Apart::mayOverlap(const Projection& access, StepId step, const Projection& lent) {
+bool Apart::mayOverlap(const Projection& access, StepId step, const Projection& lent, uint64_t slots) {
   prepare();
   NodeTable& nodes = graph_.values;
-  const std::vector<Extent> first = extentsOf(access), second = extentsOf(lent);
+  const std::vector<Extent> first = extentsOf(access, slots), second = extentsOf(lent, slots);
   // An access that happens lies inside, and nothing has more elements than this.
   std::vector<Condition> inside = always_;
   const ValueId most = nodes.constant(kUsize, kMostElements);

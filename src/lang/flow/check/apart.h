@@ -15,8 +15,8 @@ public:
   explicit Apart(Graph& graph) : graph_(graph) {}
 
   /// Can the access that the step makes touch an element that `lent` names? Both are a Slot, At or Window of one tensor, Vec or array, and
-  /// `lent` is fixed. True when it is not known.
-  bool mayOverlap(const Projection& access, StepId step, const Projection& lent);
+  /// `lent` is fixed. `slots`: of so many tensors the last one is meant by all indices from there on; 0: an index outside fails. True when it is not known.
+  bool mayOverlap(const Projection& access, StepId step, const Projection& lent, uint64_t slots);
   /// While the local holds what was lent, the indices have the values they had then: it does not outlive an iteration of a loop that
   /// gives them new ones.
   bool isFixed(const Projection& lent, LocalId holder) const;
@@ -26,7 +26,7 @@ private:
     ValueId begin, end;  ///< begin <= index < end
     bool isIndex = false;
   };
-  std::vector<Extent> extentsOf(const Projection& projection);
+  std::vector<Extent> extentsOf(const Projection& projection, uint64_t slots);
   void prepare();
 
   Graph& graph_;

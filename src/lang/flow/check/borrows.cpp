@@ -184,15 +184,22 @@ private:
     if (place.root != lent.root)
       return false;
     const size_t common = std::min(place.path.size(), lent.path.size());
+    Type type = graph_[place.root].type;
     for (size_t i = 0; i < common; ++i) {
       const Projection &a = place.path[i], &b = lent.path[i];
+      const Type of = stripRef(type);
       const bool areSubscripts = isSubscript(a) && isSubscript(b);
       if (a.kind != b.kind && !areSubscripts)
         return true;
       if (a.kind == ProjectionKind::Field && a.field != b.field)
         return false;
-      if (areSubscripts && apart_.isFixed(b, holder) && !apart_.mayOverlap(a, id, b))
+      const bool isCut = of->kind == TypeKind::Array && graph_.function->inKernel;
+      if (areSubscripts && apart_.isFixed(b, holder) && !apart_.mayOverlap(a, id, b, isCut ? of->count : 0))
         return false;
+      if (a.kind == ProjectionKind::Field)
+        type = a.field < of->elems.size() ? of->elems[a.field] : of;
+      else
+        type = a.kind == ProjectionKind::Slot && of->elem ? of->elem : of;
     }
     // Replacing or dropping a reference leaves what it refers to alone.
     const bool isShallow = act == Act::Die || graph_[id].kind == StepKind::Store;
