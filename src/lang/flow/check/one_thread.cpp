@@ -63,9 +63,12 @@ private:
 
   bool isLong(LoopId id) const {
     const Loop& loop = graph_[id];
-    if (loop.origin->kind != ExprKind::For || loop.origin->isSequential || !verdicts_[indexOf(id)].touchesMemory ||
-        !loop.counter || loop.counter->kind != Counter::Kind::Range)
+    if (loop.origin->kind != ExprKind::For || !verdicts_[indexOf(id)].touchesMemory || !loop.counter ||
+        loop.counter->kind != Counter::Kind::Range)
       return false;
+    for (LoopId at = id; at != kNoLoop; at = graph_[at].parent)
+      if (graph_[at].origin && graph_[at].origin->isSequential)
+        return false;
     const NodeTable& nodes = graph_.values;
     const Counter& counter = *loop.counter;
     if (!nodes.isConstant(counter.begin) || !nodes.isConstant(counter.end))

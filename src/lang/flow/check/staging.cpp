@@ -382,16 +382,30 @@ private:
   std::map<const Expr*, Conflict> conflicts_;
 };
 
-/// `stage` is a value only on its way to a shared tensor.
+/// `stage` is a value only on its way to a shared tensor, which some step reads.
 bool checkDestinations(const Graph& graph, diag::DiagnosticSink& sink) {
   bool isRight = true;
+  std::set<LocalId> used;
+  for (const Access& access : graph.accesses)
+    if (access.mode != AccessMode::Write)
+      for (LocalId root : graph[access.place].roots())
+        used.insert(root);
   for (uint32_t i = 0; i < graph.stepCount(); ++i) {
     const Step& step = graph[StepId{i}];
     if (step.kind != StepKind::Stage)
       continue;
     const Place& place = graph[step.place];
-    if (place.isUnknown() || (place.storage == Storage::Shared && graph[place.root].variable))
+    if (place.isUnknown())
       continue;
+    const Variable* variable = graph[place.root].variable;
+    if (place.storage == Storage::Shared && variable) {
+      if (used.insert(place.root).second)
+        sink.warning("W0453", step.origin->range,
+                     base::concat("what is copied to `", variable->name, "` is never read"))
+            .primary("this copy is of no use")
+            .label(variable->range, "declared here");
+      continue;
+    }
     isRight = false;
     sink.error("E0470", step.origin->range, "`stage` fills a shared tensor")
         .primary("its value goes nowhere in shared memory")
