@@ -340,3 +340,19 @@ def test_prepared_launches_see_what_changes_in_strided_arrays(random):
         run()
         np.testing.assert_allclose(strided_out[:, 2], big[:, 1] ** 2, rtol=1e-6)
     assert np.isnan(strided_out[:, :2]).all()
+
+
+@metile.kernel
+def transposed_rows(A, Out, ROWS, S, R: metile.constexpr, C: metile.constexpr):
+    metile.tile_store(Out, 0, 0, C, metile.tile_load(A, ROWS, 2, S * 2, (R, C)), (R, C))
+
+
+def test_tiles_have_any_stride_and_offset(random):
+    a = random.standard_normal((20, 14), dtype=np.float32)
+    out = np.full((8, 6), np.nan, np.float32)
+    transposed_rows[1](a, out, 3, 7, R=8, C=6)
+    np.testing.assert_array_equal(out, a[3:11, 2:8])
+    transposed_rows[1](a, out, -2, 7, R=8, C=6)
+    np.testing.assert_array_equal(out[:2], 0)
+    transposed_rows[1](a, out, 16, 7, R=8, C=6)
+    np.testing.assert_array_equal(out, np.concatenate([a[16:, 2:8], np.zeros((4, 6))]))

@@ -482,22 +482,6 @@ def test_any_expression_is_an_epilogue(name, dtype, random):
     np.testing.assert_allclose(c, oracle(a.astype(np.float64) @ b.astype(np.float64), r, 0.5), rtol=2e-3 if name == "cast" else 1e-4, atol=1e-3)
 
 
-@metile.kernel
-def transposed_rows(A, Out, ROWS, S, R: metile.constexpr, C: metile.constexpr):
-    metile.tile_store(Out, 0, 0, C, metile.tile_load(A, ROWS, 2, S * 2, (R, C)), (R, C))
-
-
-def test_tiles_have_any_stride_and_offset(random):
-    a = random.standard_normal((20, 14), dtype=np.float32)
-    out = np.full((8, 6), np.nan, np.float32)
-    run(transposed_rows, 1, a, out, 3, 7, R=8, C=6)
-    np.testing.assert_array_equal(out, a[3:11, 2:8])
-    run(transposed_rows, 1, a, out, -2, 7, R=8, C=6)
-    np.testing.assert_array_equal(out[:2], 0)
-    run(transposed_rows, 1, a, out, 16, 7, R=8, C=6)
-    np.testing.assert_array_equal(out, np.concatenate([a[16:, 2:8], np.zeros((4, 6))]))
-
-
 def test_helpers_and_closures_are_plain_python(random):
     weights = [0.5, 0.25, 0.125]
 
