@@ -2,7 +2,6 @@
 that would be imported instead of them."""
 from __future__ import annotations
 
-import hashlib
 import os
 
 from . import _kept
@@ -31,6 +30,8 @@ class Imports:
         """A hash of the texts and of which files are beside them; None: one cannot be read."""
         if None in texts.values():
             return None
+        import hashlib  # loads OpenSSL: a seventh of what importing the package takes
+
         digest = hashlib.sha256(repr(list(texts.items())).encode())
         folders = sorted({os.path.dirname(name) for name in (self._program[1], *texts)} | set(self._paths))
         for relative in sorted({name for text in texts for name in _relatives(text, folders)}):
