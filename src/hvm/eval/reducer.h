@@ -260,11 +260,8 @@ struct Reducer {
   /// The superposition passes all frames down to one that it cannot pass so.
   VORTEX_HVM_INLINE void lift(Term sup) {
     uint32_t frames = 0;
-    for (const Term* top = sp; frames < kMostLifted && isLiftable(top[-1]); ++frames)
-      top -= liftableWords(top[-1]);
-    const Loc at = takeNext(kLiftedOperands + frames);
-    Term kinds = Term(frames) << kLiftedCountShift;
-    for (uint32_t i = frames; i-- > 0;) {
+    Term kinds = 0, operands[kMostLifted];  // the innermost first
+    for (; frames < kMostLifted && isLiftable(sp[-1]); ++frames) {
       const Term header = sp[-1];
       sp -= liftableWords(header);
       Term operand = *sp;
@@ -283,11 +280,14 @@ struct Reducer {
         default: kind = kLiftedOr;
         }
       }
-      heap[at + kLiftedOperands + i] = operand;
-      kinds |= kind << (kLiftedBits * i);
+      operands[frames] = operand;
+      kinds = kinds << kLiftedBits | kind;
     }
+    const Loc at = takeNext(kLiftedOperands + frames);
+    for (uint32_t i = 0; i < frames; ++i)
+      heap[at + kLiftedOperands + i] = operands[frames - 1 - i];
     interactions += frames;
-    heap[at] = kinds;
+    heap[at] = Term(frames) << kLiftedCountShift | kinds;
     Term* sides = heap + locOf(sup);
     heap[at + kLiftedSides] = sides[0], heap[at + kLiftedSides + 1] = sides[1];
     sides[0] = makeTerm(Lf0, extOf(sup), at), sides[1] = makeTerm(Lf1, extOf(sup), at);
@@ -305,6 +305,12 @@ struct Reducer {
       if (kind == kLiftedArgument) {
         push(operand | kSub);
       } else if (kind == kLiftedMatch) {
+        const Term cell = __atomic_load_n(&heap[locOf(operand)], __ATOMIC_ACQUIRE);
+        if (isSub(cell) && (tagOf(cell) == Mat || tagOf(cell) == Swi)) {  // the other side was here
+          release(locOf(operand), 1);
+          push(cell & ~kSub), push(makeTerm(OnMat));
+          continue;
+        }
         push((i + 1 == frames ? takeSide(lifted) : liftedFrom(heap, lifted, i + 1)) | kSub);
         return operand;
       } else if (kind < kLiftedOp2Num) {
