@@ -212,19 +212,19 @@ TEST(Check, AssertionsAndPrintsNameThreadAndPlace) {
   EXPECT_EQ(lines[1], "1: 2.5 -1 255!");
 }
 
-TEST(Check, OverflowOfMarkedArithmeticIsReported) {
+TEST(Check, OverflowOfCheckedArithmeticIsReported) {
   std::string body = perThread(R"(
     %big = arith.constant 2147483600 : i32
     %kWide = arith.index_cast %x : index to i64
     %k = arith.trunci %kWide : i64 to i32
-    %s = arith.addi %big, %k {vx.signedness = "SIGN"} : i32)");
+    %s = vx.checked_addSIGN %big, %k : i32)");
   auto with = [&](const std::string& sign) {
     std::string text = body;
     return text.replace(text.find("SIGN"), 4, sign);
   };
-  EXPECT_EQ(runChecked(with("unsigned"), false, {.check = true, .overflow = true}).text, "");
-  EXPECT_EQ(runChecked(with("signed")).text, "");
-  EXPECT_EQ(runChecked(with("signed"), false, {.check = true, .overflow = true}).kind, Finding::Kind::Overflow);
+  EXPECT_EQ(runChecked(with(" unsigned"), false, {.check = true, .overflow = true}).text, "");
+  EXPECT_EQ(runChecked(with("")).text, "");
+  EXPECT_EQ(runChecked(with(""), false, {.check = true, .overflow = true}).kind, Finding::Kind::Overflow);
 }
 
 TEST(Check, ShapesConstraintsAndStepsAreChecked) {

@@ -1,5 +1,6 @@
 // Structured control flow: uniform at block level, under masks inside thread regions; calls.
 #include "interpreter/machine.h"
+#include "ir/vx_checked.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -92,6 +93,8 @@ struct ClaimedLoop {
   bool isTracked;
   IterationRaces races;
 };
+
+bool runRound(Machine&, const Node&) { return true; }
 
 bool runFor(Machine& machine, const Node& node) {
   const Body& body = node.regions[0];
@@ -201,6 +204,7 @@ NodeFunction findControlFunction(mlir::Operation* op) {
       .Case<scf::IfOp>([](auto) { return runIf; })
       .Case<scf::ForOp>([](auto) { return runFor; })
       .Case<scf::WhileOp>([](auto) { return runWhile; })
+      .Case<ir::RoundOp>([](auto) { return runRound; })
       .Case<scf::IndexSwitchOp>([](auto) { return runIndexSwitch; })
       .Case<scf::ExecuteRegionOp>([](auto) { return runRegion; })
       .Case<mlir::func::CallOp>([](auto) { return runCall; })

@@ -1,5 +1,6 @@
 // Conversions of arith and vx on cells, and the choice of a cell function for an operation.
 #include "interpreter/elementwise.h"
+#include "ir/vx_checked.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -69,6 +70,8 @@ ElementKernel findElementKernel(mlir::Operation* op) {
           .Case<arith::CmpIOp>([](auto cmp) { return int64_t(cmp.getPredicate()); })
           .Case<arith::CmpFOp>([](auto cmp) { return int64_t(cmp.getPredicate()); })
           .Case<ir::IntOp>([](auto integer) { return int64_t(integer.getKind()); })
+          .Case<ir::CheckedAddOp, ir::CheckedSubOp, ir::CheckedMulOp>(
+              [](auto checked) { return int64_t(checked.getIsUnsigned()); })
           .Case<ir::FloatToIntOp>([](auto cast) { return int64_t(cast.getIsUnsigned()); })
           .Case<mlir::math::FPowIOp>([](auto power) { return int64_t(elementOf(power.getRhs().getType())->width); })
           .Default([](auto) { return int64_t(0); });

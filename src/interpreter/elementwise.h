@@ -13,7 +13,7 @@ struct ElementCall {
   size_t count = 0;
   Element from = {};   ///< of the first operand (the second of arith.select)
   Element to = {};     ///< of the first result
-  int64_t detail = 0;  ///< predicate of a comparison, kind of vx.int, signedness of vx.float_to_int
+  int64_t detail = 0;  ///< predicate of a comparison, kind of vx.int, signedness of vx.float_to_int and vx.checked_add
 
   uint64_t operand(unsigned number, size_t i) const { return in[number][i * step[number]]; }
 };

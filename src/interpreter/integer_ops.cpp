@@ -1,5 +1,6 @@
 // Integer operations of arith and math on cells.
 #include "interpreter/elementwise.h"
+#include "ir/vx_checked.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -158,9 +159,12 @@ ElementFunction findIntegerFunction(mlir::Operation* op) {
   if (ElementFunction function = findMathInteger(op))
     return function;
   return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
-      .Case<arith::AddIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a + b; }>; })
-      .Case<arith::SubIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a - b; }>; })
-      .Case<arith::MulIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a * b; }>; })
+      .Case<arith::AddIOp, ir::CheckedAddOp>(
+          [](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a + b; }>; })
+      .Case<arith::SubIOp, ir::CheckedSubOp>(
+          [](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a - b; }>; })
+      .Case<arith::MulIOp, ir::CheckedMulOp>(
+          [](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a * b; }>; })
       .Case<arith::AndIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a & b; }>; })
       .Case<arith::OrIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a | b; }>; })
       .Case<arith::XOrIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a ^ b; }>; })

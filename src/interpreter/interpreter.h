@@ -41,7 +41,7 @@ struct Options {
   bool check = false;
   /// With `check`: leaves out of the search for races what the compiler has proven to be free of them (`race_free`).
   bool trustsProofs = false;
-  /// With `check`: report wrapping arith.addi/subi/muli that carry a `vx.signedness` attribute ("signed" or "unsigned").
+  /// With `check`: report `vx.checked_add`, `vx.checked_sub` and `vx.checked_mul` that wrap.
   bool overflow = false;
   uint64_t seed = 0;  ///< order of blocks and warps; 0 is ascending
   /// Not 0: draws the cases of vx.choose by lot among those whose needs hold. All must compute the same.

@@ -2,6 +2,7 @@
 #include "interpreter/machine.h"
 #include "interpreter/tile_walk.h"
 #include "ir/guarded_slice.h"
+#include "ir/vx_checked.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -43,37 +44,20 @@ namespace {
 
 //===-- pointwise ---------------------------------------------------------------------------------------------===//
 
-bool overflows(mlir::Operation* op, Element element, bool isSigned, uint64_t a, uint64_t b) {
+bool wraps(mlir::Operation* op, Element element, bool isSigned, uint64_t a, uint64_t b) {
   auto wide = [&](uint64_t bits) { return isSigned ? (__int128)signExtend(bits, element.width) : (__int128)bits; };
   __int128 exact = 0;
-  if (llvm::isa<mlir::arith::MulIOp>(op)) {
+  if (llvm::isa<ir::CheckedMulOp>(op)) {
     if (__builtin_mul_overflow(wide(a), wide(b), &exact))
       return true;
   } else {
-    exact = llvm::isa<mlir::arith::AddIOp>(op) ? wide(a) + wide(b) : wide(a) - wide(b);
+    exact = llvm::isa<ir::CheckedAddOp>(op) ? wide(a) + wide(b) : wide(a) - wide(b);
   }
   return exact != wide(uint64_t(exact) & element.mask());
 }
 
-bool checkOverflow(Machine& machine, const Node& node, const ElementCall& call) {
-  if (!llvm::isa<mlir::arith::AddIOp, mlir::arith::SubIOp, mlir::arith::MulIOp>(node.op))
-    return true;
-  auto signedness = node.op->getAttrOfType<mlir::StringAttr>("vx.signedness");
-  if (!signedness)
-    return true;
-  bool isSigned = signedness.getValue() == "signed";
-  for (size_t i = 0; i < call.count; ++i) {
-    bool isActive = !machine.inThreads() || (machine.active() >> i & 1);
-    if (isActive && overflows(node.op, call.from, isSigned, call.operand(0, i), call.operand(1, i)))
-      return machine.find(Finding::Kind::Overflow, node,
-                          "integer overflow: the result does not fit " + std::to_string(call.from.width) +
-                              " bits and wraps");
-  }
-  return true;
-}
-
-bool pointwise(Machine& machine, const Node& node) {
-  ElementCall call;
+/// Fills the call of a node and makes room for its results; false: the run stops.
+bool prepare(Machine& machine, const Node& node, ElementCall& call) {
   call.from = node.kernel.from;
   call.to = node.kernel.to;
   call.detail = node.kernel.detail;
@@ -98,8 +82,31 @@ bool pointwise(Machine& machine, const Node& node) {
       result.shape = tile->shape;
     call.out[i] = result.cells.data();
   }
+  return true;
+}
+
+bool pointwise(Machine& machine, const Node& node) {
+  ElementCall call;
+  if (!prepare(machine, node, call))
+    return false;
   node.kernel.function(call);
-  return !machine.options.overflow || !machine.options.check || checkOverflow(machine, node, call);
+  return true;
+}
+
+bool checkedPointwise(Machine& machine, const Node& node) {
+  ElementCall call;
+  if (!prepare(machine, node, call))
+    return false;
+  const bool isSigned = !node.kernel.detail;
+  for (size_t i = 0; machine.options.check && machine.options.overflow && i < call.count; ++i) {
+    bool isActive = !machine.inThreads() || (machine.active() >> i & 1);
+    if (isActive && wraps(node.op, call.from, isSigned, call.operand(0, i), call.operand(1, i)))
+      return machine.find(Finding::Kind::Overflow, node,
+                          "integer overflow: the result does not fit " + std::to_string(call.from.width) +
+                              " bits and wraps");
+  }
+  node.kernel.function(call);
+  return true;
 }
 
 //===-- memory ------------------------------------------------------------------------------------------------===//
@@ -350,6 +357,7 @@ NodeFunction findTileFunction(mlir::Operation* op) {
       .Case<ir::ReshapeOp>([](auto) { return reshape; })
       .Case<ir::SliceOp>([](auto) { return slice; })
       .Case<ir::ElementOp>([](auto) { return element; })
+      .Case<ir::CheckedAddOp, ir::CheckedSubOp, ir::CheckedMulOp>([](auto) { return checkedPointwise; })
       .Default([](mlir::Operation* other) { return findElementKernel(other).function ? pointwise : nullptr; });
 }
 

@@ -1,4 +1,5 @@
 #include "ir/vx.h"
+#include "ir/vx_checked.h"
 #include "ir/vxnv.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -11,6 +12,10 @@ void VxDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/vx_ops.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/vx_checked_ops.cpp.inc"
       >();
   registerAttributesAndTypes();
 }

@@ -1,6 +1,8 @@
 // Structured control flow: branches and conditional loops, merging the variables assigned inside.
 #include "irgen/emitter.h"
 
+#include "ir/vx_checked.h"
+
 namespace vortex::irgen {
 
 using lang::Expr;
@@ -116,6 +118,8 @@ void Emitter::emitWhile(Location loc, const VariableSet& assigned, llvm::functio
   mlir::Block* after = b_.createBlock(&loop.getAfter(), {}, types, locs);
   b_.setInsertionPointAfter(loop);
   inNested(before, [&] {
+    if (context_.forChecks)
+      b_.create<ir::RoundOp>(loc);
     setMerged(variables, before->getArguments());
     Value proceed = condition();
     if (atBlockLevel())

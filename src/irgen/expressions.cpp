@@ -1,6 +1,8 @@
 // Scalar expressions at the current level, and block-level expressions computed operand by operand.
 #include "irgen/emitter.h"
 
+#include "ir/vx_checked.h"
+
 namespace vortex::irgen {
 
 using lang::BinaryOp;
@@ -153,8 +155,19 @@ Flat Emitter::evalUnary(const Expr& expr) {
   return userUnary(expr, scalarOf(expr.args[0]->type), evalScalar(*expr.args[0]));
 }
 
-/// An operator as the user wrote it. Where wrapping integers are to be reported it is marked for the interpreter; threads past the
-/// domain compute with zeros there, since what they have loaded is not the user's.
+static Value createChecked(mlir::OpBuilder& builder, Location at, BinaryOp op, lang::Scalar kind, Value lhs,
+                           Value rhs) {
+  const bool isUnsigned = lang::isUnsigned(kind);
+  mlir::Type type = lhs.getType();
+  switch (op) {
+  case BinaryOp::Add: return builder.create<ir::CheckedAddOp>(at, type, lhs, rhs, isUnsigned);
+  case BinaryOp::Sub: return builder.create<ir::CheckedSubOp>(at, type, lhs, rhs, isUnsigned);
+  default: return builder.create<ir::CheckedMulOp>(at, type, lhs, rhs, isUnsigned);
+  }
+}
+
+/// An operator as the user wrote it. Where wrapping integers are to be reported the interpreter does it; threads past the domain compute with zeros
+/// there, since what they have loaded is not the user's.
 Value Emitter::userBinary(const Expr& expr, BinaryOp op, lang::Scalar kind, Value lhs, Value rhs) {
   Location at = loc(expr);
   const bool isTile = llvm::isa<mlir::RankedTensorType>(lhs.getType());
@@ -164,8 +177,7 @@ Value Emitter::userBinary(const Expr& expr, BinaryOp op, lang::Scalar kind, Valu
   const auto masked = [&](Value value) -> Value {
     return inside ? b_.create<mlir::arith::SelectOp>(at, inside, value, math_.zero(at, value.getType())) : value;
   };
-  Value result = math_.binary(at, op, kind, masked(lhs), masked(rhs));
-  result.getDefiningOp()->setAttr("vx.signedness", b_.getStringAttr(lang::isUnsigned(kind) ? "unsigned" : "signed"));
+  Value result = createChecked(b_, at, op, kind, masked(lhs), masked(rhs));
   return inside ? b_.create<mlir::arith::SelectOp>(at, inside, result, math_.binary(at, op, kind, lhs, rhs)) : result;
 }
 

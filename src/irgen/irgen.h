@@ -21,8 +21,8 @@ struct Options {
   std::optional<std::array<int64_t, 3>> block;
   /// Values of dimension variables by DimVarId (missing: decided at launch; those of lang::specialisedDims must be given). The module checks them as launch constraints.
   std::vector<std::optional<int64_t>> dims;
-  /// Attributes that tell the interpreter what to report: `vx.signedness` on the user's `+ - *` of integers, which must not wrap; `vx.unwritten`
-  /// on the value of a tile that was declared without one; `vx.watched` on reads of elements,
+  /// What the interpreter is to report: the user's `+ - *` of integers are operations that must not wrap, and rounds of loops that may never end
+  /// are told (ir/vx_checked_ops.td); `vx.unwritten` stands on the value of a tile that was declared without one, `vx.watched` on reads of elements,
   /// which are executed also where nothing uses the value.
   bool forChecks = false;
 };

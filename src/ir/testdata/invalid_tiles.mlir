@@ -334,3 +334,11 @@ func.func @f(%t: tensor<4x8xf32>, %d: tensor<?x8xf32>, %i: tensor<4x8xi32>, %n: 
   return
 }
 
+
+// -----
+
+func.func @f(%v: f32) {
+  // expected-error@+1 {{'vx.checked_add' op operand #0 must be signless-integer-like, but got 'f32'}}
+  %0 = vx.checked_add %v, %v : f32
+  return
+}

@@ -52,6 +52,14 @@ vx.kernel @memory(%a: !vx.view<?x?xf32, global>, %b: !vx.view<?xi32, global>, %k
   vx.atomic_store release device %al, %b[%c0] : i32, !vx.view<?xi32, global>
   // CHECK: vx.assert %{{.*}}, "must hold" id "E0701"
   vx.assert %true, "must hold" id "E0701"
+  // CHECK: vx.checked_add unsigned %{{.*}}, %{{.*}} : i32
+  %sum = vx.checked_add unsigned %one, %old : i32
+  // CHECK: vx.checked_sub %{{.*}}, %{{.*}} : index
+  %difference = vx.checked_sub %c0, %c1 : index
+  // CHECK: vx.checked_mul %{{.*}}, %{{.*}} : i32
+  %product = vx.checked_mul %one, %sum : i32
+  // CHECK: vx.round
+  vx.round
   // CHECK: vx.print "{} {}", %{{.*}}, %{{.*}} : i32, f32 {is_unsigned = array<i1: true, false>}
   vx.print "{} {}", %old, %w : i32, f32 {is_unsigned = array<i1: true, false>}
   vx.return
