@@ -6,6 +6,7 @@
 
 #include "lang/sema/children.h"
 #include "lang/sema/expr_parts.h"
+#include "lang/sema/integers.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -48,13 +49,14 @@ private:
   void check(const Expr& loop) {
     const auto [condition, body] = asLoop(loop);
     std::set<const Variable*> read;
-    const bool isEndless =
-        condition ? isMadeOfNumbers(*condition, read) && (!read.empty() || isTrue(*condition)) : true;
-    const bool mayBeMeant = read.empty() && !isKernel_;  // by a program that runs until it is stopped
+    const bool isTrue = !condition || isAlwaysTrue(*condition);
+    const bool isEndless = isTrue || (isMadeOfNumbers(*condition, read) && !read.empty());
+    // By a program that runs until it is stopped.
+    const bool mayBeMeant = isTrue && !isKernel_ && (!condition || condition->kind == ExprKind::Int);
     if (!isEndless || mayBeMeant || mayLeave(body, false) || assignsOneOf(body, read) || !isNew(loop))
       return;
-    if (read.empty())
-      return reportNoWayOut(loop);
+    if (isTrue)
+      return reportNoWayOut(loop, condition);
     std::string names;
     for (const Variable* each : read)
       names += (names.empty() ? "`" : ", `") + each->name + "`";
@@ -64,10 +66,11 @@ private:
         .help("change in the loop what its condition depends on, or leave it by `break`");
   }
 
-  void reportNoWayOut(const Expr& loop) {
-    sink_.error("E0455", beginOf(loop), "this loop never ends")
-        .primary("nothing in it leaves it")
-        .help("leave it by `break` or `return`, or count by `for`");
+  void reportNoWayOut(const Expr& loop, const Expr* condition) {
+    auto error = sink_.error("E0455", beginOf(loop), "this loop never ends");
+    error.primary("nothing in it leaves it").help("leave it by `break` or `return`, or count by `for`");
+    if (condition && condition->kind != ExprKind::Int)
+      error.label(condition->range, "every number of its type makes this true");
   }
 
   static source::SourceRange beginOf(const Expr& loop) { return {loop.range.file, loop.range.begin, loop.range.begin}; }
@@ -80,7 +83,22 @@ private:
     return true;
   }
 
-  static bool isTrue(const Expr& condition) { return condition.kind == ExprKind::Int && condition.intValue != 0; }
+  /// Also a comparison with an end of the numbers that the type has: `i >= 0` without a sign.
+  static bool isAlwaysTrue(const Expr& condition) {
+    if (condition.kind == ExprKind::Int)
+      return condition.intValue != 0;
+    const bool isOrder = condition.kind == ExprKind::Binary &&
+                         (condition.binaryOp == BinaryOp::Ge || condition.binaryOp == BinaryOp::Le);
+    if (!isOrder)
+      return false;
+    const Expr* more = condition.args[condition.binaryOp == BinaryOp::Ge ? 0 : 1];
+    const Expr* less = condition.args[condition.binaryOp == BinaryOp::Ge ? 1 : 0];
+    const Type type = more->type;
+    if (!type || type->kind != TypeKind::Scalar || !isInteger(type->scalar))
+      return false;
+    return (less->kind == ExprKind::Int && less->intValue <= lowest(type->scalar)) ||
+           (more->kind == ExprKind::Int && more->intValue >= highest(type->scalar));
+  }
 
   /// Of variables that nothing lends out, extents and literals.
   bool isMadeOfNumbers(const Expr& expr, std::set<const Variable*>& read) const {
