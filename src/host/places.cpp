@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "host/evaluator_state.h"
+#include "host/format_number.h"
 #include "lang/sema/element.h"
 
 #include <algorithm>
@@ -171,11 +172,21 @@ bool Evaluator::sharesExtents(const Expr& assign, const Value& value, const Valu
   return true;
 }
 
+/// Before it was converted to usize.
+static std::string subscriptText(const Expr& subscript, const Value& value) {
+  const Expr* written = &subscript;
+  while (written->kind == ExprKind::Cast && lang::bitWidth(written->type->scalar) == 64 &&
+         written->args[0]->type->kind == TypeKind::Scalar && lang::isInteger(written->args[0]->type->scalar))
+    written = written->args[0];
+  return formatNumber(written->type->scalar, value);
+}
+
 std::optional<size_t> Evaluator::checkedIndex(const Value& index, size_t size, const Expr& at) {
   int64_t i = index.asInt();
   if (i >= 0 && static_cast<uint64_t>(i) < size)
     return static_cast<size_t>(i);
-  fail("E0702", at, base::concat("index ", i, " is outside a list of ", size, " elements"), "the index");
+  fail("E0702", at, base::concat("index ", subscriptText(at, index), " is outside a list of ", size, " elements"),
+       "the index");
   return std::nullopt;
 }
 
@@ -213,10 +224,18 @@ Value Evaluator::evalSlice(const Expr& expr) {
       return {};
     int64_t from = begin.asInt();
     int64_t count = slice.kind == SliceDim::Kind::Index ? 1 : slice.endIsLength ? end.asInt() : end.asInt() - from;
-    if (from < 0 || count < 0 || from > extent || count > extent - from)
+    if (from < 0 || count < 0 || from > extent || count > extent - from) {
+      const auto written = [](const Expr* bound, const Value& value) {
+        return bound ? subscriptText(*bound, value) : std::to_string(value.asInt());
+      };
+      const std::string first = written(slice.begin, begin), last = written(slice.end, end);
       return fail("E0702", expr,
-                  base::concat("elements ", from, "..", from + count, " are outside an extent of ", extent),
+                  slice.kind == SliceDim::Kind::Index
+                      ? base::concat("element ", first, " is outside an extent of ", extent)
+                      : base::concat("elements ", first, slice.endIsLength ? "..+" : "..", last,
+                                     " are outside an extent of ", extent),
                   "the slice");
+    }
     bounds.push_back({from, count, slice.kind == SliceDim::Kind::Index});
   }
   if (auto* vec = std::get_if<VecValue>(&base.data))

@@ -9,6 +9,7 @@
 #include "ir/location.h"
 #include "ir/size_attr.h"
 #include "size/evaluate.h"
+#include "size/message.h"
 
 #include <algorithm>
 #include <numeric>
@@ -192,13 +193,10 @@ private:
     for (auto constraint : program_.entry.getConstraints().getAsRange<ir::ConstraintAttr>()) {
       if (evaluate(constraint.getCondition()))
         continue;
-      std::string message = constraint.getMessage().getValue().str();
-      for (auto [i, operand] : llvm::enumerate(constraint.getOperands())) {
-        std::string hole = "{" + std::to_string(i) + "}", value = std::to_string(evaluate(operand));
-        for (size_t at = message.find(hole); at != std::string::npos; at = message.find(hole, at + value.size()))
-          message.replace(at, hole.size(), value);
-      }
-      return report(Finding::Kind::Constraint, message);
+      std::vector<int64_t> values;
+      for (auto operand : constraint.getOperands())
+        values.push_back(evaluate(operand));
+      return report(Finding::Kind::Constraint, size::fillMessage(constraint.getMessage().getValue().str(), values));
     }
     return true;
   }

@@ -168,7 +168,8 @@ public:
                   shown);
     push(fits,
          quoted(kernel_.name) + " counts in integers up to " + most + ", and " + given +
-             (shown.size() > 1 ? " come to more" : " is more") + ": compute subscripts in usize" + allow,
+             (shown.size() > 1 ? " come to more" : " is more") +
+             (limit.most > UINT32_MAX ? "" : ": compute subscripts in usize") + allow,
          shown);
   }
 
@@ -269,10 +270,21 @@ private:
     return false;
   }
 
-  void push(ir::SizeAttr condition, const std::string& message, llvm::ArrayRef<ir::SizeAttr> operands) {
+  bool isUnsignedScalar(ir::SizeAttr size) const {
+    const size::Expr expr = size.getExpr();
+    return expr.op() == size::Op::Scalar && entry_.arguments()[expr.node().argument].elementType == "u64";
+  }
+
+  /// `{0}` in the message is the first operand.
+  void push(ir::SizeAttr condition, std::string message, llvm::ArrayRef<ir::SizeAttr> operands) {
     std::optional<int64_t> constant = ir::constantSize(condition);
     if (constant && *constant)
       return;
+    for (auto [i, operand] : llvm::enumerate(operands)) {
+      const std::string place = "{" + std::to_string(i) + "}";
+      for (size_t at = 0; isUnsignedScalar(operand) && (at = message.find(place, at)) != std::string::npos;)
+        message.insert(at + place.size() - 1, "u");
+    }
     constraints_.push_back(ir::ConstraintAttr::get(condition.getContext(), condition,
                                                    mlir::StringAttr::get(condition.getContext(), message), operands));
   }

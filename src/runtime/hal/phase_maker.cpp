@@ -1,6 +1,7 @@
 #include "runtime/hal/phase_maker.h"
 
 #include "base/text.h"
+#include "size/message.h"
 
 namespace vortex::hal {
 
@@ -19,13 +20,10 @@ std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start
 }
 
 std::string messageOf(const artifact::Constraint& constraint, const size::Values& sizes) {
-  std::string message = constraint.message;
-  for (size_t i = 0; i < constraint.operands.size(); ++i) {
-    const std::string place = concat("{", i, "}"), value = std::to_string(sizes[constraint.operands[i]]);
-    for (size_t at = message.find(place); at != std::string::npos; at = message.find(place, at + value.size()))
-      message.replace(at, place.size(), value);
-  }
-  return message;
+  std::vector<int64_t> values;
+  for (const size::Id operand : constraint.operands)
+    values.push_back(sizes[operand]);
+  return size::fillMessage(constraint.message, values);
 }
 
 std::string PhaseMaker::missingNeeds(const artifact::Kernel& kernel, const size::Values& sizes,
@@ -131,7 +129,9 @@ std::string PhaseMaker::scalars() const {
   for (const artifact::Param& param : kernel_.params)
     if (!param.isTensor && !artifact::isFloat(param.type) && param.firstSlot < launch_.slots.size())
       text += concat(text.empty() ? ", with " : ", ", param.name, " = ",
-                     static_cast<int64_t>(launch_.slots[param.firstSlot]));
+                     param.type == artifact::ScalarType::U64
+                         ? std::to_string(launch_.slots[param.firstSlot])
+                         : std::to_string(static_cast<int64_t>(launch_.slots[param.firstSlot])));
   return text;
 }
 
