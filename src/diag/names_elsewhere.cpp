@@ -39,6 +39,7 @@ const char* nameElsewhere(std::string_view name) {
       {"fmaxf", "`max`"},
       {"fminf", "`min`"},
       {"println", "`print`"},
+      {"vec", "`vec![a, b]`, and `vec![value; count]`"},
       {"printf", "`print`"},
       {"True", "`true`"},
       {"False", "`false`"},

@@ -2,22 +2,13 @@
 #include "lang/sema/dump.h"
 
 #include "base/text.h"
+#include "lang/sema/integers.h"
 
 #include <cmath>
 #include <cstdio>
 
 namespace vortex::lang {
 namespace {
-
-std::string decimal(__int128 value) {
-  const bool negative = value < 0;
-  unsigned __int128 rest = negative ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
-  std::string digits;
-  do
-    digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(rest % 10)));
-  while (rest /= 10);
-  return negative ? "-" + digits : digits;
-}
 
 std::string floatText(double value) {
   if (std::isinf(value))

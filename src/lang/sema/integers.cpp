@@ -50,6 +50,15 @@ __int128 ceilDiv(__int128 a, __int128 b) {
 
 }  // namespace
 
+std::string decimal(__int128 value) {
+  Wide rest = value < 0 ? -static_cast<Wide>(value) : static_cast<Wide>(value);
+  std::string digits;
+  do
+    digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(rest % 10)));
+  while (rest /= 10);
+  return value < 0 ? "-" + digits : digits;
+}
+
 __int128 lowest(Scalar integer) {
   return isUnsigned(integer) || integer == Scalar::Bool ? 0 : -(static_cast<__int128>(1) << (bitWidth(integer) - 1));
 }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 #include "lang/sema/builtins.h"
 #include "lang/sema/expr.h"
@@ -12,6 +13,7 @@ namespace vortex::lang {
 
 __int128 lowest(Scalar integer);
 __int128 highest(Scalar integer);
+std::string decimal(__int128 value);
 /// The low bits of the value, read as the type; bool is 1 bit.
 __int128 wrapInteger(Scalar type, __int128 value);
 /// Toward zero, saturating, NaN to 0.

@@ -121,7 +121,16 @@ Expr* checkPop(BuiltinCall& call) {
 }
 
 Expr* checkVecFill(BuiltinCall& call) {
-  Expr* count = index(call.body, call.placed[0], nullptr);
+  Expr* count = call.arg(0, call.isUntyped(0) ? call.body.types.scalar(Scalar::I64) : nullptr);
+  if (!isError(count) && count->type->kind == TypeKind::Scalar && !isInteger(count->type->scalar)) {
+    const auto& sources = call.body.session.sources;
+    error(call.body, "E0313", count->range,
+          base::concat("the length of a list is an integer, not `", text(call.body, count->type), "`"))
+        .help(base::concat("the length comes first: `Vec.filled(", sources.text(call.placed[1]->range), ", ",
+                           sources.text(count->range), ")`"));
+    return call.failed();
+  }
+  count = asIndex(call.body, count, nullptr);
   Type hint = call.expected && call.expected->kind == TypeKind::Vec ? call.expected->elem : nullptr;
   Expr* value = call.arg(1, hint);
   if (isError(count) || isError(value))

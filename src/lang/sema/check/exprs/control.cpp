@@ -165,7 +165,6 @@ Expr* checkContinue(BodyState& body, const syn::ContinueExpr* expr) {
   return make(body, ExprKind::Continue, body.types.never(), expr->range);
 }
 
-/// What a `for` walks over; `enumerated` is set for `x.enumerate()`.
 /// The list of `list.enumerate()`; null for everything else.
 static const syn::Expr* enumeratedList(const syn::Expr* expr) {
   auto* call = expr->tryAs<syn::CallExpr>();
@@ -219,10 +218,12 @@ static Expr* iterable(BodyState& body, const syn::Expr* expr, Type elem) {
   return errorExpr(body, expr->range);
 }
 
-/// A bound of a range whose type may still change: a plain number, or a variable that had one.
+/// A bound of a range whose type may still change: made of plain numbers, and of variables that had one.
 static bool isLearnable(BodyState& body, const syn::Expr* written) {
   if (isUntyped(body, written))
     return true;
+  if (auto* binary = written->tryAs<syn::BinaryExpr>())
+    return binary->op <= syn::BinaryOp::Rem && isLearnable(body, binary->rhs) && isLearnable(body, binary->lhs);
   auto* name = written->tryAs<syn::NameExpr>();
   const BodyState::Local* local = name ? findLocal(body, name->name.text) : nullptr;
   return local && local->variable &&
@@ -247,10 +248,9 @@ static void learnLoopVariable(BodyState& body, Variable* variable, const Expr* o
   if (!isKnown && (isNumbers || (over->kind == ExprKind::Var && body.defaulted.contains(over->variable))))
     body.walked[variable] = over;
   const bool isI32 = variable->type->isScalar(Scalar::I32);
-  if (over->kind == ExprKind::Range && isI32 && over->args[0]->kind == ExprKind::Int &&
-      over->args[1]->kind == ExprKind::Int)
-    body.flexible[variable] = {std::min(over->args[0]->intValue, over->args[1]->intValue),
-                               std::max(over->args[0]->intValue, over->args[1]->intValue)};
+  if (over->kind == ExprKind::Range && isI32)
+    if (const auto a = literalInterval(body, over->args[0], 1), b = literalInterval(body, over->args[1], 1); a && b)
+      body.flexible[variable] = {std::min(a->low, b->low), std::max(a->high, b->high)};
   if (over->kind == ExprKind::IntList && isI32 && !over->intList.empty())
     body.flexible[variable] = {*std::min_element(over->intList.begin(), over->intList.end()),
                                *std::max_element(over->intList.begin(), over->intList.end())};

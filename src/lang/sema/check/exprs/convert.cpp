@@ -11,6 +11,7 @@
 #include "lang/sema/check/types/spaces.h"
 
 #include "base/text.h"
+#include "lang/sema/integers.h"
 
 #include <algorithm>
 
@@ -34,11 +35,7 @@ bool widens(Type from, Type to) {
 }
 
 bool holds(Type type, const Interval& interval) {
-  const uint32_t width = bitWidth(type->scalar);
-  const __int128 one = 1;
-  const __int128 low = isUnsigned(type->scalar) ? 0 : -(one << (width - 1));
-  const __int128 high = (one << (width - (isUnsigned(type->scalar) ? 0 : 1))) - 1;
-  return interval.low >= low && interval.high <= high;
+  return interval.low >= lowest(type->scalar) && interval.high <= highest(type->scalar);
 }
 
 std::string article(const std::string& type) { return "`" + type + "`"; }

@@ -285,8 +285,12 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
   const bool isDefault = init && !stmt->type && !body.inferred.count(variable->range.begin);
   const bool mayLearn = type->kind == TypeKind::Scalar &&
                         (stmt->isVar || isFloat(type->scalar) || (stmt->init && stmt->init->is<syn::CallExpr>()));
-  if (isDefault && ((mayLearn && isUntyped(body, stmt->init)) || (type->kind == TypeKind::Vec && isError(type->elem)) ||
-                    isUntypedList(body, stmt->init)))
+  auto* filled = init && init->kind == ExprKind::Builtin && init->builtin == Builtin::VecFill
+                     ? stmt->init->tryAs<syn::CallExpr>()
+                     : nullptr;
+  const bool isFilled = filled && !filled->args.back().name.isPresent() && isUntyped(body, filled->args.back().value);
+  if (isDefault && (isFilled || (mayLearn && isUntyped(body, stmt->init)) ||
+                    (type->kind == TypeKind::Vec && isError(type->elem)) || isUntypedList(body, stmt->init)))
     body.defaulted.insert(variable);
   if (init && !stmt->type)
     noteTupleList(body, stmt->pattern, stmt->init, init);

@@ -66,22 +66,12 @@ std::vector<const syn::Expr*> sources(BodyState& body, const syn::Expr* expr) {
 
 bool fits(__int128 value, Scalar scalar) { return value >= lowest(scalar) && value <= highest(scalar); }
 
-std::string decimal(unsigned __int128 value) {
-  std::string digits;
-  do
-    digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(value % 10)));
-  while (value /= 10);
-  return digits;
-}
-
 }  // namespace
 
 Type scalarIn(Type expected) {
   if (!expected)
     return nullptr;
-  if (expected->kind == TypeKind::Ref)
-    return scalarIn(expected->elem);
-  if (expected->isTensor())
+  if (expected->kind == TypeKind::Ref || expected->isTensor())
     return scalarIn(expected->elem);
   return expected->kind == TypeKind::Scalar && expected->scalar != Scalar::Bool ? expected : nullptr;
 }
@@ -126,11 +116,9 @@ static void literalTooLarge(BodyState& body, SourceRange range, Type type, bool 
     return;
   }
   const Scalar scalar = type->scalar;
-  const uint32_t width = bitWidth(scalar);
-  const unsigned __int128 high = (static_cast<unsigned __int128>(1) << (width - (isUnsigned(scalar) ? 0 : 1))) - 1;
   auto builder = error(body, "E0302", range, base::concat("this number does not fit `", name(scalar), "`"));
-  builder.primary(base::concat("`", name(scalar), "` holds ", isUnsigned(scalar) ? "0" : "-" + decimal(high + 1),
-                               " to ", decimal(high)));
+  builder.primary(
+      base::concat("`", name(scalar), "` holds ", decimal(lowest(scalar)), " to ", decimal(highest(scalar))));
   if (scalar == Scalar::I32 && !negative)
     builder.help("give it a wider type, for example `i64` or `u64`, by a suffix or a declared type");
 }
