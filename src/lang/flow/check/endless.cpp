@@ -34,10 +34,8 @@ private:
   void noteLent(const Expr& expr, bool isInClosure) {
     const bool isLent = expr.kind == ExprKind::Ref && expr.type->isMutable;
     if (isLent || (isInClosure && expr.kind == ExprKind::Assign))
-      if (const Variable* variable = rootOf(*expr.args.front()))
-        lent_.insert(variable);
-    const bool isInside = isInClosure || expr.kind == ExprKind::Closure;
-    forEachChild(expr, [&](const Expr& child) { noteLent(child, isInside); });
+      lent_.insert(rootOf(*expr.args.front()));
+    forEachChild(expr, [&](const Expr& child) { noteLent(child, isInClosure || expr.kind == ExprKind::Closure); });
   }
 
   void visit(const Expr& expr) {
@@ -51,8 +49,7 @@ private:
     std::set<const Variable*> read;
     const bool isTrue = !condition || isAlwaysTrue(*condition);
     const bool isEndless = isTrue || (isMadeOfNumbers(*condition, read) && !read.empty());
-    // By a program that runs until it is stopped.
-    const bool mayBeMeant = isTrue && !isKernel_ && (!condition || condition->kind == ExprKind::Int);
+    const bool mayBeMeant = isTrue && !isKernel_;  // by a program that runs until it is stopped
     if (!isEndless || mayBeMeant || mayLeave(body, false) || assignsOneOf(body, read) || !isNew(loop))
       return;
     if (isTrue)
@@ -85,19 +82,13 @@ private:
 
   /// Also a comparison with an end of the numbers that the type has: `i >= 0` without a sign.
   static bool isAlwaysTrue(const Expr& condition) {
-    if (condition.kind == ExprKind::Int)
-      return condition.intValue != 0;
-    const bool isOrder = condition.kind == ExprKind::Binary &&
-                         (condition.binaryOp == BinaryOp::Ge || condition.binaryOp == BinaryOp::Le);
-    if (!isOrder)
-      return false;
-    const Expr* more = condition.args[condition.binaryOp == BinaryOp::Ge ? 0 : 1];
-    const Expr* less = condition.args[condition.binaryOp == BinaryOp::Ge ? 1 : 0];
-    const Type type = more->type;
-    if (!type || type->kind != TypeKind::Scalar || !isInteger(type->scalar))
-      return false;
-    return (less->kind == ExprKind::Int && less->intValue <= lowest(type->scalar)) ||
-           (more->kind == ExprKind::Int && more->intValue >= highest(type->scalar));
+    const bool isGe = condition.kind == ExprKind::Binary && condition.binaryOp == BinaryOp::Ge;
+    if (!isGe && (condition.kind != ExprKind::Binary || condition.binaryOp != BinaryOp::Le))
+      return condition.kind == ExprKind::Int && condition.intValue != 0;
+    const Expr &more = *condition.args[isGe ? 0 : 1], &less = *condition.args[isGe ? 1 : 0];
+    return more.type->kind == TypeKind::Scalar && isInteger(more.type->scalar) &&
+           ((less.kind == ExprKind::Int && less.intValue <= lowest(more.type->scalar)) ||
+            (more.kind == ExprKind::Int && more.intValue >= highest(more.type->scalar)));
   }
 
   /// Of variables that nothing lends out, extents and literals.
@@ -107,10 +98,12 @@ private:
     case ExprKind::Float:
     case ExprKind::DimValue: return true;
     case ExprKind::Var:
-      return isNumber(expr.type) && !lent_.contains(expr.variable) && (read.insert(expr.variable), true);
     case ExprKind::Field: {
-      const Variable* root = rootOf(expr);
-      return isNumber(expr.type) && root && isOfFields(expr) && !lent_.contains(root) && (read.insert(root), true);
+      const Expr* root = &expr;
+      while (root->kind == ExprKind::Field)
+        root = root->args.front();
+      return isNumber(expr.type) && root->kind == ExprKind::Var && !lent_.contains(root->variable) &&
+             (read.insert(root->variable), true);
     }
     case ExprKind::Unary:
     case ExprKind::Binary:
@@ -121,10 +114,6 @@ private:
     }
     default: return false;
     }
-  }
-
-  static bool isOfFields(const Expr& place) {
-    return place.kind == ExprKind::Var || (place.kind == ExprKind::Field && isOfFields(asField(place).base));
   }
 
   /// Out of the loop, or out of the program. `isInner`: in a loop inside of it, whose `break` leaves that one.
