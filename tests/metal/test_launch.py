@@ -151,6 +151,17 @@ def test_build_writes_code_and_artifact(vortex, saxpy, tmp_path, target):
     assert {".vxk", ".o" if target == "cpu" else ".ptx"} <= files
 
 
+@pytest.mark.parametrize("where", [[], ["--check"]], ids=["device", "check"])
+def test_threadgroups_at_the_edges_are_as_large_as_what_is_left(vortex, device, tmp_path, where):
+    path = tmp_path / "k.metal"
+    path.write_text("kernel void k(device uint* out [[buffer(0)]], uint2 at [[thread_position_in_grid]], uint2 size [[threads_per_threadgroup]],\n"
+                    "              uint2 whole [[dispatch_threads_per_threadgroup]], uint2 grid [[threads_per_grid]]) {\n"
+                    "  out[at.y * grid.x + at.x] = size.x + 10 * size.y + 100 * whole.x + 1000 * whole.y;\n}\n")
+    vortex("run", path, "--grid", "10,5", "--block", "4,3", "--buffer", "0=u32[50]", "--save", "0=out.npy", "--device", device, *where, cwd=tmp_path)
+    width, height = np.array([4] * 8 + [2] * 2), np.array([3] * 3 + [2] * 2)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy").reshape(5, 10), width + 10 * height[:, None] + 3400)
+
+
 def test_buffers_of_eight_bit_floats_are_written_and_printed_as_numbers(vortex, device, tmp_path):
     path = tmp_path / "copy.metal"
     path.write_text("#include <metal_stdlib>\nusing namespace metal;\n"
