@@ -32,6 +32,8 @@ REFUSED = [
     ("ray_tracing", "E0901", "ray tracing is not supported", "kernel void k(@instance_acceleration_structure s [[buffer(0)]]) {}\n"),
     ("double_is_no_type", "E0902", "double", KERNEL % "out[i] = float(@double(out[i]) * double(i));"),
     ("constants_that_are_computed_at_run_time", "E0902", "known when it is compiled", "constant float kRoot = @exp2(3.0f);\n" + KERNEL % "out[i] = kRoot;"),
+    ("quotients_by_what_is_found_to_be_zero", "E0902", "this divides by zero", KERNEL % "int z = 0; out[i] = (5 + int(i)) @/ z;"),
+    ("remainders_by_what_is_found_to_be_zero", "E0902", "this divides by zero", KERNEL % "uint z = 4; z -= 4; out[i] = float(i @% z);"),
     ("recursion", "E0902", "recursion", "float f(float v, uint n) { return n == 0 ? v : v * f(v + 1, n - 1); }\n" + KERNEL % "out[i] = @f(1, i);"),
     ("calls_through_pointers", "E0902", "pointer to a function", "float a(float v) { return v; }\nfloat b(float v) { return -v; }\n" + KERNEL % "float (*f)(float) = i & 1 ? a : b; out[i] = @f(1);"),
     ("functions_without_a_body", "E0902", "`f` is declared but not defined", "float f(float v);\n" + KERNEL % "out[i] = @f(1);"),

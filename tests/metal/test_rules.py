@@ -5,7 +5,8 @@ import math
 import shutil
 import subprocess
 
-import library_rules  # noqa: F401: adds its rules
+import edge_rules  # noqa: F401: adds its rules
+import library_rules  # noqa: F401
 import program_rules  # noqa: F401
 import pytest
 import thread_rules

@@ -2,6 +2,7 @@
 
 #include "msl/flatten/constants.h"
 #include "msl/flatten/integers.h"
+#include "msl/flatten/total.h"
 #include "msl/flatten/vectors.h"
 
 #include <llvm/Analysis/TargetTransformInfo.h>
@@ -82,6 +83,7 @@ llvm::FunctionPassManager simplify(bool unrolls) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(SettleDivisions());
   passes.addPass(combine());
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::SCCPPass());
@@ -91,6 +93,7 @@ llvm::FunctionPassManager simplify(bool unrolls) {
     loops.addPass(llvm::LoopFullUnrollPass(3));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), false));
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(SettleDivisions());
     passes.addPass(combine());
   }
   passes.addPass(llvm::GVNPass());
@@ -103,12 +106,19 @@ bool isHook(const llvm::Function& function) {
   return function.getName().starts_with("__vx_") && function.isDeclaration();
 }
 
-/// Attributes of parameters become calls that keep the parameter in memory.
+/// Attributes of parameters become calls that keep the parameter in memory. What a condition is expected to be is it.
 void dropMarkers(llvm::Function& function) {
-  for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::instructions(function)))
-    if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&each);
-        call && call->isAssumeLikeIntrinsic() && call->use_empty())
-      call->eraseFromParent();
+  for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::instructions(function))) {
+    auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&each);
+    if (!call)
+      continue;
+    if (call->getIntrinsicID() == llvm::Intrinsic::expect ||
+        call->getIntrinsicID() == llvm::Intrinsic::expect_with_probability)
+      call->replaceAllUsesWith(call->getArgOperand(0));
+    else if (!call->isAssumeLikeIntrinsic() || !call->use_empty())
+      continue;
+    call->eraseFromParent();
+  }
 }
 
 /// Makes the entry the only thing that is kept, and everything it calls part of it.
@@ -262,6 +272,9 @@ void straighten(llvm::Function& function) {
 void cleanModule(front::Unit& unit, const Request& request) {
   llvm::Module& module = *unit.module;
   const size_t problems = unit.problems.size();
+  makeTotal(unit);
+  if (unit.problems.size() != problems)
+    return;
   const std::vector<Unevaluated> left = setConstants(unit, request);
   if (unit.problems.size() != problems)
     return;
@@ -271,6 +284,8 @@ void cleanModule(front::Unit& unit, const Request& request) {
     return;
   Passes passes;
   passes.run(module, simplify(false));
+  if (const bool isGiven = !request.isCheck || unit.constants.empty(); isGiven && refuseDivisionsByZero(unit))
+    return;
   passes.run(module, simplify(true));
   passes.run(module, simplify(false));
   refuseMissing(unit, left);
@@ -296,6 +311,7 @@ void tidyModule(llvm::Module& module) {
   for (llvm::Function& function : module)
     splitCasts(function);
   Passes rest;
+  scalars.addPass(SettleDivisions());
   scalars.addPass(combine());
   scalars.addPass(llvm::EarlyCSEPass());
   scalars.addPass(llvm::ScalarizerPass(options));

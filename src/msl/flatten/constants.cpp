@@ -33,8 +33,9 @@ std::string misfitOf(const front::FunctionConstant& constant, double value) {
   if (constant.least > constant.most)
     return name + " is no number: values of its type cannot be given";
   const auto number = [](double of) { return std::to_string(static_cast<int64_t>(of)); };
+  const bool isWhole = value == std::trunc(value) && std::abs(value) < 0x1p63;
   return base::concat(name, " is an integer from ", number(constant.least), " to ", number(constant.most), ", not ",
-                      value);
+                      isWhole ? number(value) : base::concat(value));
 }
 
 /// `is_function_constant_defined` of `global`.

@@ -27,6 +27,7 @@ static constexpr const char* kLanguage[] = {
     "-fno-threadsafe-statics",
     "-cl-single-precision-constant",
     "-ffp-contract=fast",
+    "-fno-strict-float-cast-overflow",
     "-debug-info-kind=line-tables-only",
     "-w",
     "-Wno-c++11-narrowing",

@@ -127,6 +127,8 @@ mlir::Value Importer::intrinsic(llvm::IntrinsicInst& call) {
                   integer(result, ~uint64_t{0}), above);
   }
   case I::is_fpclass: return classTest(call, a);
+  case I::fptosi_sat: return b_.create<ir::FloatToIntOp>(loc_, type(call.getType(), &call), a, false);
+  case I::fptoui_sat: return b_.create<ir::FloatToIntOp>(loc_, type(call.getType(), &call), a, true);
   case I::fshl:
   case I::fshr: {
     // Shifts by the amount and by what it lacks of the width, the latter in two steps that are never the whole width.
@@ -267,6 +269,13 @@ mlir::Value Importer::hook(llvm::CallInst& call, llvm::StringRef name) {
       refuse(&call, "`" + name.str() + "` cannot be lowered");
     return result;
   }
+  if (llvm::StringRef op = name; op.consume_front("total_"))
+    return total(llvm::StringSwitch<ir::IntKind>(op.split('_').first)
+                     .Case("udiv", ir::IntKind::DivU)
+                     .Case("sdiv", ir::IntKind::DivS)
+                     .Case("urem", ir::IntKind::RemU)
+                     .Default(ir::IntKind::RemS),
+                 value(call.getArgOperand(0)), value(call.getArgOperand(1)));
   mlir::Value result = warpHook(call, name);
   if (!result)
     result = mathHook(call, name);
