@@ -227,3 +227,13 @@ rule("unpack_unorm4x8", "float", "float4 v = unpack_unorm4x8_to_float(0x00FF3300
 rule("unpack_snorm2x16", "float", "float2 v = unpack_snorm2x16_to_float(0x80017FFFu); out[i] = v.x + 10 * v.y;", [-9] * 8)
 rule("pack_float_to_unorm4x8", "uint", "out[i] = pack_float_to_unorm4x8(float4(1, 0, 0.2f, 7));", [0xFF3300FF] * 8)
 rule("pack_float_to_snorm2x16", "uint", "out[i] = pack_float_to_snorm2x16(float2(-1, 1));", [0x7FFF8001] * 8)
+for kind, of in (("float", "float"), ("half", "half")):
+    rule(f"pack_{kind}_to_unorm10a2", "uint", f"out[i] = pack_{kind}_to_unorm10a2({of}4(1, 0, 0.5f, 7));", [0x3FF | 512 << 20 | 3 << 30] * 8)
+    rule(f"pack_{kind}_to_unorm565", "uint", f"out[i] = pack_{kind}_to_unorm565({of}3(1, 0, 0.2f));", [31 | 6 << 11] * 8)
+    rule(f"pack_{kind}_to_srgb_unorm4x8", "uint", f"out[i] = pack_{kind}_to_srgb_unorm4x8({of}4(1, -2, 0.5f, 0.2f));", [0xFF | 188 << 16 | 51 << 24] * 8)
+    rule(f"unpack_unorm10a2_to_{kind}", "float", f"{of}4 v = unpack_unorm10a2_to_{kind}(0x3FFu | 3u << 30); out[i] = v.x + 10 * v.y + 100 * v.z + 1000 * v.w;", [1001] * 8)
+    rule(f"unpack_unorm565_to_{kind}", "float", f"{of}3 v = unpack_unorm565_to_{kind}(ushort(31 | 63 << 5)); out[i] = v.x + 10 * v.y + 100 * v.z;", [11] * 8)
+    rule(f"unpack_unorm4x8_srgb_to_{kind}", "float", f"{of}4 v = unpack_unorm4x8_srgb_to_{kind}(0x330000FFu); out[i] = v.x + 10 * v.y + 100 * float({of}(0.2f) == v.w);", [101] * 8)
+rule("srgb_is_linear_at_the_dark_end", "float", "float4 v = unpack_unorm4x8_srgb_to_float(0x00BC0A05u); out[i] = v.x * 1000 + v.y * 100 + v.z;", [5 / 255 / 12.92 * 1000 + 10 / 255 / 12.92 * 100 + ((188 / 255 + 0.055) / 1.055) ** 2.4] * 8)
+rule("sources_may_name_vectors", "float", "vec4 v = vec4(x[i]); vec2 w = v.xy; vec3 z = v.xyz; out[i] = v.x + w.y + z.z;", lambda i: 3 * X[i], "typedef float2 vec2; typedef float3 vec3; typedef float4 vec4;")
+rule("what_is_expected_of_a_condition", "int", "out[i] = __builtin_expect(n[i] > 0, 1) ? n[i] : -1;", lambda i: N[i] if N[i] > 0 else -1)

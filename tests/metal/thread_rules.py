@@ -3,6 +3,7 @@
 Each is a kernel with parameters of its own beside `device T* out`, `device const int* n` (n[k] = (37 k + 11) mod 101 - 50, 128 of them) and
 `uint3 p [[thread_position_in_grid]]`, launched over a grid that its threadgroups need not divide. Where a rule says nothing else, out has an
 element for each thread of the grid, of which `at` is the number in row-major order."""
+import functools
 import itertools
 import math
 
@@ -146,6 +147,28 @@ quads("quad_shuffle_and_fill", "int", "out[at] = quad_shuffle_and_fill_up(n[at],
 quads("quad_broadcasts", "int", "out[at] = quad_broadcast(n[at], ushort(2)) * 1000 + quad_broadcast_first(n[at]);", lambda v, k: v[2] * 1000 + v[0])
 quads("quad_votes", "int", "out[at] = quad_any(n[at] > 0) + 2 * quad_all(n[at] > 0) + 4 * int(quad_vote::vote_t(quad_ballot(n[at] > 0))) + 100 * quad_is_first();",
       lambda v, k: any(w > 0 for w in v) + 2 * all(w > 0 for w in v) + 4 * sum((w > 0) << i for i, w in enumerate(v)) + 100 * (k == 0))
+
+# Quadgroups and simdgroups that the end of the threadgroup cuts short: 3, 2 and 1 threads of the last quad.
+def joined(values, how):
+    return functools.reduce(how, values)
+
+
+for grid, block in ((57, 31), (93, 32)):
+    for name, call, how in (("sum", "sum(n[at])", lambda a, b: a + b), ("product", "product(n[at] | 1)", None), ("xor", "xor(n[at])", lambda a, b: a ^ b),
+                            ("and", "and(n[at] | 8)", None), ("or", "or(n[at])", lambda a, b: a | b), ("max", "max(n[at])", max), ("min", "min(n[at])", min)):
+        def expected(t, e, size, name=name, how=how):
+            values = [N[o.at] for o in peers(t, e, size)]
+            if name == "product":
+                return (joined([v | 1 for v in values], lambda a, b: a * b) + 2**31) % 2**32 - 2**31
+            if name == "and":
+                return joined([v | 8 for v in values], lambda a, b: a & b)
+            return joined(values, how)
+        rule(f"short_quad_{name}_of_{grid}", "int", f"out[at] = quad_{call};", lambda t, e, expected=expected: expected(t, e, 4), grid=(grid,), block=(block,))
+        if name not in ("product", "max", "min"):
+            call = call.replace("n[at]", "long(n[at])")
+            rule(f"short_simd_{name}_of_longs_{grid}", "int", f"out[at] = int(simd_{call});".replace("| 8", "| 8l"), lambda t, e, expected=expected: expected(t, e, 32), grid=(grid,), block=(block,))
+            vectors = call.replace("long(n[at])", "int2(n[at], 1)").replace("int2(n[at], 1) | 8", "(int2(n[at], 1) | 8)")
+            rule(f"short_simd_{name}_of_vectors_{grid}", "int", f"out[at] = (simd_{vectors}).x;", lambda t, e, expected=expected: expected(t, e, 32), grid=(grid,), block=(block,))
 
 # Matrices of a simdgroup: element (c, r) of a load from p with pitch e is p[c + r e].
 FILL = "threadgroup float a[64], b[64]; for (uint k = i; k < 64; k += 32) { a[k] = n[k]; b[k] = n[k + 64]; } threadgroup_barrier(mem_flags::mem_threadgroup); simdgroup_float8x8 A, B, C; "

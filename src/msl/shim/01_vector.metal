@@ -211,9 +211,6 @@ __PACKED_UNARY(-) __PACKED_UNARY(+) __PACKED_UNARY(~) __PACKED_UNARY(!)
 #define __ELEMENTS(X)                                                                                                  \
   X(bool) X(char) X(uchar) X(short) X(ushort) X(int) X(uint) X(long) X(ulong) X(half) X(bfloat) X(float)
 __ELEMENTS(__VECTORS_OF)
-template <class T> using vec2 = vec<T, 2>;
-template <class T> using vec3 = vec<T, 3>;
-template <class T> using vec4 = vec<T, 4>;
 
 template <class To, class From> __VX To as_type(From x) { return __builtin_bit_cast(To, x); }
 

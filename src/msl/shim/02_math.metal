@@ -14,7 +14,7 @@ __HOOKED2(__DECLARE2)
 namespace metal {
 
 #define __BUILT1(X) X(sqrt) X(floor) X(ceil) X(trunc) X(round) X(rint) X(fabs)
-#define __COMPOSED1(X) X(exp10) X(asinh) X(acosh) X(atanh) X(sinpi) X(cospi) X(tanpi) X(fract) X(sign) X(saturate)
+#define __COMPOSED1(X) X(exp10) X(asinh) X(acosh) X(atanh) X(sinpi) X(cospi) X(tanpi) X(sign) X(saturate)
 #define __MATH1(X) __HOOKED1(X) __BUILT1(X) __COMPOSED1(X)
 #define __MATH2(X) __HOOKED2(X) X(copysign) X(nextafter) X(fdim) X(fmin) X(fmax) X(powr) X(divide)
 namespace __scalar {
@@ -37,18 +37,34 @@ __VX float asinh(float x) {
 }
 __VX float acosh(float x) {
   float t = x - 1.0f;
-  return x > 0x1p40f ? __vx_log(x) + M_LN2_F : __log_beside_one(t + __builtin_sqrtf(2.0f * t + t * t));
+  return x < 1.0f ? NAN : x > 0x1p40f ? __vx_log(x) + M_LN2_F : __log_beside_one(t + __builtin_sqrtf(2.0f * t + t * t));
 }
 __VX float atanh(float x) {
   float a = __builtin_fabsf(x);
   return __builtin_copysignf(0.5f * __log_beside_one(2.0f * a / (1.0f - a)), x);
 }
-/// The argument is reduced before it is multiplied: x can be large.
-__VX float __half_turns(float x) { return x - 2.0f * __builtin_rintf(x * 0.5f); }
-__VX float sinpi(float x) { return __vx_sin(__half_turns(x) * M_PI_F); }
-__VX float cospi(float x) { return __vx_cos(__half_turns(x) * M_PI_F); }
-__VX float tanpi(float x) { return __vx_tan((x - __builtin_rintf(x)) * M_PI_F); }
-__VX float fract(float x) { return __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f); }
+/// x as quarters of a turn and a rest of at most 1/4 half turns: both are exact, so that the product with pi is all that is rounded.
+struct __Quarters {
+  int count;  // modulo 4
+  float rest;
+};
+__VX __Quarters __quarters(float x) {
+  float turn = x - 2.0f * __builtin_rintf(x * 0.5f), quarters = __builtin_rintf(2.0f * turn);
+  return {(int)quarters & 3, (turn - quarters * 0.5f) * M_PI_F};
+}
+__VX float __sine_of(__Quarters q) {
+  float y = q.count & 1 ? __vx_cos(q.rest) : __vx_sin(q.rest);
+  return y == 0 ? 0.0f : q.count & 2 ? -y : y;
+}
+__VX float sinpi(float x) {
+  float y = __sine_of(__quarters(x));
+  return y == 0 ? __builtin_copysignf(0.0f, x) : y;
+}
+__VX float cospi(float x) {
+  __Quarters q = __quarters(x);
+  return __sine_of({(q.count + 1) & 3, q.rest});
+}
+__VX float tanpi(float x) { return sinpi(x) / cospi(x); }
 __VX float sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x == 0 ? x : 0.0f; }
 __VX float saturate(float x) { return __builtin_fminf(__builtin_fmaxf(x, 0.0f), 1.0f); }
 __VX float copysign(float x, float y) { return __builtin_copysignf(x, y); }
@@ -120,6 +136,19 @@ template <class T> inline constexpr bool __is_narrow = __is_same(T, bfloat) || _
 __MATH_FUNCTIONS
 namespace precise { __MATH_FUNCTIONS }
 namespace fast { __MATH_FUNCTIONS }
+
+/// Below 1, which the difference may round to.
+template <class T, enable_if_t<is_arithmetic_v<T>, int> = 0> __VX auto fract(T x) {
+  typedef conditional_t<is_floating_point_v<T>, T, float> F;
+  constexpr F top = (F)(1.0f - (float)numeric_limits<F>::epsilon() / 2);
+  F y = (F)((float)x - __builtin_floorf((float)x));
+  return y >= F(1) ? top : y;
+}
+template <class T, int N> __VX vec<T, N> fract(vec<T, N> x) {
+  vec<T, N> r;
+  __UNROLL for (int i = 0; i < N; ++i) r.v[i] = metal::fract((T)x.v[i]);
+  return r;
+}
 
 __VX float frexp(float x, thread int& e) {
   if (x == 0 || x != x || __builtin_fabsf(x) == INFINITY) {
@@ -320,6 +349,7 @@ template <class T, int N> __VX vec<T, N> faceforward(vec<T, N> n, vec<T, N> i, v
 }
 
 #define __BOTH_WAYS                                                                                                    \
+  using metal::fract;                                                                                                  \
   using metal::fma;                                                                                                    \
   using metal::frexp;                                                                                                  \
   using metal::modf;                                                                                                   \
@@ -454,33 +484,5 @@ template <class T, int N> __VX vec<T, N> insert_bits(vec<T, N> base, vec<T, N> i
   __UNROLL for (int i = 0; i < N; ++i) base.v[i] = insert_bits((T)base.v[i], (T)insert.v[i], offset, bits);
   return base;
 }
-
-//===-- normalised integers in a word -----------------------------------------===//
-
-template <int B, int N, bool isSigned> __VX vec<float, N> __unpack_norm(uint word) {
-  vec<float, N> r;
-  __UNROLL for (int i = 0; i < N; ++i) {
-    if constexpr (isSigned)
-      r.v[i] = metal::max((float)((int)(word << (32 - B - i * B)) >> (32 - B)) / (float)((1 << (B - 1)) - 1), -1.0f);
-    else
-      r.v[i] = (float)((word >> (i * B)) & ((1u << B) - 1)) / (float)((1u << B) - 1);
-  }
-  return r;
-}
-template <int B, int N, bool isSigned> __VX uint __pack_norm(vec<float, N> x) {
-  uint word = 0;
-  __UNROLL for (int i = 0; i < N; ++i) {
-    float top = (float)((1u << (B - isSigned)) - 1);
-    int number = (int)__builtin_rintf(metal::clamp((float)x.v[i], isSigned ? -1.0f : 0.0f, 1.0f) * top);
-    word |= ((uint)number & ((1u << B) - 1)) << (i * B);
-  }
-  return word;
-}
-#define __NORM(kind, B, N, isSigned)                                                                                   \
-  __VX vec<float, N> unpack_##kind##_to_float(uint x) { return __unpack_norm<B, N, isSigned>(x); }                     \
-  __VX vec<half, N> unpack_##kind##_to_half(uint x) { return vec<half, N>(__unpack_norm<B, N, isSigned>(x)); }         \
-  __VX uint pack_float_to_##kind(vec<float, N> x) { return __pack_norm<B, N, isSigned>(x); }                           \
-  __VX uint pack_half_to_##kind(vec<half, N> x) { return __pack_norm<B, N, isSigned>(vec<float, N>(x)); }
-__NORM(unorm4x8, 8, 4, false) __NORM(snorm4x8, 8, 4, true) __NORM(unorm2x16, 16, 2, false) __NORM(snorm2x16, 16, 2, true)
 
 }  // namespace metal

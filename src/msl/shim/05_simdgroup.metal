@@ -79,8 +79,15 @@ template <class T> __VX T quad_shuffle_and_fill_down(T x, T fill, ushort by, ush
   return simd_shuffle_and_fill_down(x, fill, by, modulo);
 }
 
+/// Every step joins neighbouring halves, of which all threads have the result: the first one of a half stands for it, and says whether it exists.
 template <class T, class F> __VX T __butterfly(T x, uint lanes, F combine) {
-  __UNROLL for (uint distance = lanes / 2; distance; distance /= 2) x = combine(x, simd_shuffle_xor(x, distance));
+  uint existing = __vx_ballot(true), lane = __vx_lane();
+  __UNROLL for (uint distance = 1; distance < lanes; distance *= 2) {
+    uint first = (lane & ~(distance - 1)) ^ distance;
+    bool exists = (existing >> first) & 1;
+    T other = simd_shuffle(x, exists ? first : lane);
+    x = exists ? combine(x, other) : x;
+  }
   return x;
 }
 #define __REDUCE(name, FLOAT, SIGNED, UNSIGNED, ...)                                                                   \

@@ -3,6 +3,7 @@
 #define __INTERNAL2(name) template <class T> __VX T __metal_##name(T x, T y, int = 0) { return metal::name(x, y); }
 #define __INTERNAL3(name) template <class T> __VX T __metal_##name(T a, T b, T c, int = 0) { return metal::name(a, b, c); }
 __MATH1(__INTERNAL1)
+__INTERNAL1(fract)
 __MATH2(__INTERNAL2)
 __INTERNAL3(fmin3) __INTERNAL3(fmax3) __INTERNAL3(fmedian3) __INTERNAL3(fma)
 template <class T> __VX T __metal_ldexp(T x, int e, int = 0) { return metal::ldexp(x, e); }

@@ -122,7 +122,8 @@ Value* emitTanh(const FloatCode& code, Value* x) {
   const Reduced reduced = reduceByLn2(code, code.add(limited, limited));
   Value* exp = code.mul(code.add(expm1Reduced(code, reduced.r), code.c(1)), code.powerOfTwo(reduced.n));
   Value* large = code.sub(code.c(1), code.div(code.c(2), code.add(exp, code.c(1))));
-  return code.b.CreateSelect(code.b.CreateFCmpOLT(magnitude, code.c(0.625)), small, code.copysign(large, x));
+  Value* chosen = code.b.CreateSelect(code.b.CreateFCmpOLT(magnitude, code.c(0.625)), small, large);
+  return code.copysign(chosen, x);  // of `small` too: its sum is +0 at -0
 }
 
 /// With t = exp(−|x|), which cannot overflow: 1 / (1 + t) for x ≥ 0, t / (1 + t) below.
