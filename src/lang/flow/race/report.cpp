@@ -160,8 +160,9 @@ void reportUnknown(const Graph& graph, const Finding& finding, bool isError, dia
   if (finding.verdict->meeting)
     builder.note(describe(*finding.verdict->meeting) + "; an `assert` in the kernel would exclude such arguments");
   if (cause && cause->kind == ExprKind::Builtin && cause->builtin == Builtin::AtomicAdd)
-    builder.help("tickets differ for all threads if the amounts are positive and the counter cannot come round: count "
-                 "in a `u64`, or in loops of constant length, or only as long as the number drawn is below a bound");
+    builder.help(
+        "tickets differ for all threads if amounts are positive, nothing else writes the counter and it cannot come "
+        "round: count in a `u64`, in loops of constant length, or as long as what is drawn is below a bound");
   suggestAtomic(graph, writer, builder);
   builder.help("`@unchecked(races)` on the statement says that they never meet; `--check` finds races while running");
 }
