@@ -59,6 +59,19 @@ TEST(HvmEvaluation, UnscopedPairsAreEvaluatedInBothOrders) {
   EXPECT_EQ(normalForm("@main = ! f = λ v; ! g = λ w; #P{v, w, g(1,f(2,3))}"), "#P{3,2,1}");
 }
 
+TEST(HvmEvaluation, EveryParameterIsAnInteraction) {
+  for (uint64_t parameters : {3, 200, 201, 255, 256, 300}) {
+    std::string function = "@f = ", arguments;
+    for (uint64_t i = 0; i < parameters; ++i) {
+      function += "λa" + std::to_string(i) + ".";
+      arguments += std::to_string(i) + ",";
+    }
+    Outcome outcome = evaluate(function + "λ{0: a2; λn. n}\n@main = @f(" + arguments + "0)");
+    EXPECT_EQ(outcome.lines, std::vector<std::string>{"2"}) << parameters;
+    EXPECT_EQ(outcome.interactions, parameters + 1);
+  }
+}
+
 TEST(HvmEvaluation, ACyclicNetIsPrintedWithItsDuplications) {
   EXPECT_EQ(normalForm("@main = !x&A=x₁; x₀").substr(0, 11), "PARSE_ERROR");
   EXPECT_EQ(normalForm("@main = λf.λx.!g&K=f; g₀(g₁(x))"), "λa.λb.A₀(A₁(b));!A&K=a;");

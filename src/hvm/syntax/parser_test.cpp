@@ -44,6 +44,17 @@ TEST(Parser, WhatIsThereOnceIsNotWrittenTwice) {
   EXPECT_EQ(errorOf("@main = λ{0: λ{0: 1; 2}; #ZER: 3}"), "");
 }
 
+TEST(Parser, EqualityAndConnectivesTakeWhatBindsTighterToTheirRight) {
+  for (std::string text : {"1 === 2 < 3", "1 .&. 2 == 3", "1 .|. 2 && 3"}) {
+    auto program = parseText("@main = " + text, "p");
+    EXPECT_EQ(program->nodes[mainOf(*program).children[1]].kind, NodeKind::Operator) << text;
+  }
+  for (std::string text : {"1 === 2 == 3", "1 .&. 2 || 3"}) {
+    auto program = parseText("@main = " + text, "p");
+    EXPECT_EQ(mainOf(*program).kind, NodeKind::Operator) << text;
+  }
+}
+
 TEST(Parser, ErrorsSayWhatWasProbablyMeant) {
   const auto expects = [](const std::string& text, std::string_view expected) {
     auto program = parseText(text, "p");
