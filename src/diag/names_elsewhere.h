@@ -7,6 +7,8 @@ namespace vortex::diag {
 
 /// Of a function, value, method or field: "`block.id`". Null for a name that is none of these.
 const char* nameElsewhere(std::string_view name);
+/// Of a type: "`f32`". Null for a name that is none of these.
+const char* typeElsewhere(std::string_view name);
 /// Of a function that takes in one list what others take one by one: "`x.reshape([M, N])`". Null for a name that is none of these.
 const char* listElsewhere(std::string_view name);
 

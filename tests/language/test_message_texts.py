@@ -120,3 +120,38 @@ def test_lists_are_compared_as_help_says(vortex, tmp_path):
     assert "`assert_eq(a, b)` compares lists" in vortex("check", path, status=1).stderr
     path.write_text(text.format("assert_eq(a, b)"))
     vortex("run", path)
+
+
+KERNEL = "kernel f(x: &Tensor<f32, [M, N]>) -> Tensor<f32, [M, N]> {{ return {} }}\n"
+# A program, what its help must show, and the program after it.
+SHOWN = [
+    (KERNEL.format("x / sum(exp(x), dim = 1)"), "keepdim = true", KERNEL.format("x / sum(exp(x), dim = 1, keepdim = true)")),
+    ("kernel f(x: &Tensor<f32, [M, N]>, y: &Tensor<f32, [M]>) -> Tensor<f32, [M, N]> { return x * y }", "`.reshape([M, 1])`",
+     "kernel f(x: &Tensor<f32, [M, N]>, y: &Tensor<f32, [M]>) -> Tensor<f32, [M, N]> { return x * y.reshape([M, 1]) }"),
+    ("fn main() { let x: Tensor<f32, [3]> = [1.0, 2.0, 3.0] }", "`Tensor.from_host(vec![1.0, 2.0, 3.0])`",
+     "fn main() { let x: Tensor<f32, [3]> = Tensor.from_host(vec![1.0, 2.0, 3.0]) }"),
+    ("kernel f<B: usize>(x: &mut Tensor<f32, [N]>) { x[thread.global_id] = B as f32 }", "`const B`",
+     "kernel f<const B: usize>(x: &mut Tensor<f32, [N]>) { x[thread.global_id] = B as f32 }"),
+    ("fn f(): i32 { return 1 }", "`->`", "fn f()-> i32 { return 1 }"),
+    ("kernel f(x: &[M, N] f32) { }", "`Tensor<f32, [M, N]>`", "kernel f(x: &Tensor<f32, [M, N]>) { }"),
+    ("fn f(x: float32) { }", "`f32`", "fn f(x: f32) { }"),
+]
+
+
+@pytest.mark.parametrize("wrong, shown, right", SHOWN)
+def test_what_help_shows_compiles(wrong, shown, right, vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    path.write_text(wrong + "\n")
+    done = vortex("check", path, status=1)
+    found = re.findall(r"= help: ([^\n]*)", done.stdout + done.stderr)
+    assert len(found) == 1 and shown in found[0]
+    path.write_text(right + "\n")
+    vortex("check", path)
+
+
+@pytest.mark.parametrize("name", ["Option<i32>", "Matrix", "float4"])
+def test_types_of_other_languages_have_a_counterpart(name, vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    path.write_text(f"fn f(x: {name}) {{ }}\n")
+    done = vortex("check", path, status=1)
+    assert "here this is `" in done.stdout + done.stderr

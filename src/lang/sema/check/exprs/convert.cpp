@@ -380,6 +380,8 @@ Expr* mismatch(BodyState& body, Expr* expr, Type to, SourceRange because, std::s
     builder.help(base::concat("lend it: `", to->isMutable ? "&mut " : "&", operandText(body, expr), "`"));
   else if (from->kind == TypeKind::Vec && (to->isTensor() || (to->kind == TypeKind::Ref && to->elem->isTensor())))
     builder.help(base::concat("copy it to the device: `Tensor.from_host(", operandText(body, expr), ")`"));
+  else if (expr->kind == ExprKind::MakeArray && to->isTensor())
+    builder.help(base::concat("copy it to the device: `Tensor.from_host(vec!", operandText(body, expr), ")`"));
   else if (from->isTensor() && to->kind == TypeKind::Vec)
     builder.help(base::concat("copy it to the host: `", operandText(body, expr), ".to_host()`"));
   return errorExpr(body, expr->range);

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vortex::lang {
@@ -250,6 +251,16 @@ static Expr* checkTensorIndex(BodyState& body, const syn::IndexExpr* expr, Expr*
   }
   if (!ok)
     return errorExpr(body, expr->range);
+  const auto isRange = [](const SliceDim& dim) { return dim.kind == SliceDim::Kind::Range; };
+  if (base->kind == ExprKind::Slice && std::ranges::none_of(base->slices, isRange)) {  // `x[i][j]` is `x[i, j]`
+    std::vector<SliceDim> all = base->slices;
+    auto next = slices.begin();
+    for (SliceDim& dim : all)
+      if (dim.kind == SliceDim::Kind::Full)
+        dim = *next++;
+    slices = std::move(all);
+    base = base->args.front();
+  }
   if (!allIndices) {
     Expr* out = make(body, ExprKind::Slice,
                      type->isValue ? body.types.tensorValue(type->elem, shape)

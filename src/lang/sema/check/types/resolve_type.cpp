@@ -13,6 +13,7 @@
 #include "lang/sema/element.h"
 
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 
 namespace vortex::lang {
 
@@ -51,21 +52,6 @@ bool writesSpace(const syn::Type* type) {
 namespace {
 
 /// What a type of CUDA C++, C, Python or Rust is here; null if it is none that we know.
-const char* typeElsewhere(std::string_view name) {
-  static constexpr std::pair<std::string_view, const char*> kNames[] = {
-      {"float", "f32"},     {"float32", "f32"},   {"double", "f64"}, {"float64", "f64"},  {"half", "f16"},
-      {"float16", "f16"},   {"bfloat16", "bf16"}, {"int", "i32"},    {"uint", "u32"},     {"long", "i64"},
-      {"short", "i16"},     {"char", "u8"},       {"byte", "u8"},    {"int8", "i8"},      {"uint8", "u8"},
-      {"int16", "i16"},     {"uint16", "u16"},    {"int32", "i32"},  {"uint32", "u32"},   {"int64", "i64"},
-      {"uint64", "u64"},    {"size_t", "usize"},  {"isize", "i64"},  {"boolean", "bool"}, {"str", "String"},
-      {"string", "String"},
-  };
-  for (const auto& [other, ours] : kNames)
-    if (other == name)
-      return ours;
-  return nullptr;
-}
-
 // Types are written out in names and messages, and those of types used twice in each other grow exponentially.
 constexpr size_t kMaxTypeSize = 500;
 bool fitsBudget(Type type, size_t& budget) {
@@ -188,8 +174,8 @@ Type resolveNamed(BodyState& body, const syn::NamedType* type, DimPolicy policy)
           candidates.emplace_back(name);
     auto builder = error(body, "E0210", type->range,
                          base::concat("there is no type `", body.session.sources.text(type->range), "`"));
-    if (const char* ours = typeElsewhere(last.text))
-      builder.help(base::concat("here this is `", ours, "`"));
+    if (const char* ours = diag::typeElsewhere(last.text))
+      builder.help(base::concat("here this is ", ours));
     else if (std::string close = nearest(last.text, candidates); !close.empty())
       builder.help("did you mean `" + close + "`?");
     return body.types.error();

@@ -208,6 +208,27 @@ Expr* broadcastTo(BodyState& body, Expr* expr, const std::vector<DimExpr>& shape
   return out;
 }
 
+/// Where `fewer`, one of two operands, would fit the other one with one more extent of 1.
+static void helpKeep(BodyState& body, diag::DiagnosticBuilder& builder, const Expr& fewer,
+                     const std::vector<std::vector<DimExpr>>& shapes) {
+  const auto& [small, large] = std::minmax(shapes[0], shapes[1], [](auto& a, auto& b) { return a.size() < b.size(); });
+  if (small.size() + 1 != large.size())
+    return;
+  for (size_t at = 1; at <= small.size(); ++at) {
+    std::vector<DimExpr> kept = small;
+    kept.insert(kept.begin() + static_cast<ptrdiff_t>(at), DimExpr::constant(1));
+    if (!std::ranges::equal(kept, large, [](auto& own, auto& other) { return own == other || own.asConstant() == 1; }))
+      continue;
+    const std::string shape = shapeText(body, body.types.tensorValue(fewer.type->elem, kept));
+    const bool isReduction =
+        fewer.kind == ExprKind::Builtin && fewer.builtin >= Builtin::ReduceSum && fewer.builtin <= Builtin::ReduceMean;
+    builder.help(isReduction
+                     ? base::concat("`", shape, "` would fit: `keepdim = true` keeps the dimension that was reduced")
+                     : base::concat("`.reshape(", shape, ")` would fit"));
+    return;
+  }
+}
+
 bool broadcast(BodyState& body, std::vector<Expr*>& operands, std::string_view what, SourceRange range) {
   std::vector<std::vector<DimExpr>> shapes;
   for (const Expr* operand : operands)
@@ -219,6 +240,8 @@ bool broadcast(BodyState& body, std::vector<Expr*>& operands, std::string_view w
       if (operand->type->isTensor())
         builder.label(operand->range, "`" + shapeText(body, operand->type) + "`");
     builder.note("extents are aligned at the last one; they must be equal or 1");
+    if (operands.size() == 2)
+      helpKeep(body, builder, *operands[shapes[0].size() < shapes[1].size() ? 0 : 1], shapes);
     return false;
   }
   for (Expr*& operand : operands)
