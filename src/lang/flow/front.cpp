@@ -160,14 +160,14 @@ using CheckedKernels = std::deque<CheckedKernel>;
 CheckedKernel& makeGraph(CheckedKernels& kernels, Program& program, Function& kernel, LaunchGrids grids,
                          const OutsideSizes& outside, const CheckOptions& checks, diag::DiagnosticSink& sink) {
   std::optional<Timed> timed(std::in_place, kernel, "graph", checks.times);
-  inferGrid(kernel, lowerKernel(kernel), grids, sink);  // the graph of a kernel without a grid
+  const std::set<const Expr*> own = inferGrid(kernel, lowerKernel(kernel), grids, sink);  // of a kernel without a grid
   const Roots roots(kernel);
   const std::set<const Variable*> blockTiles = distributeLocals(program, kernel, roots);
   const auto make = [&]() -> CheckedKernel& {
     return kernels.emplace_back(kernel, program, kernel.kernel->tile && grids != LaunchGrids::Always, outside);
   };
   if (const CheckedKernel& written = make();
-      keepSurplusOut(program, kernel, written.graph, written.structure, written.uniformity, sink)) {
+      keepSurplusOut(program, kernel, own, written.graph, written.structure, written.uniformity, sink)) {
     kernels.pop_back();
     make();
   }

@@ -44,10 +44,19 @@ public:
     checkStored(spec);
     checkResults(spec);
     if (spec.gridKind == GridKind::Domain)
-      warnSurplus();
+      checkSurplusReads(kernel_, graph_, ownElements(), sink_);
     if (spec.gridKind == GridKind::Domain && !spec.tile)
       checkAxes(spec);
     warnBareGlobalId(spec);
+  }
+
+  /// The Elements that the grid has a thread for.
+  std::set<const Expr*> ownElements() const {
+    std::set<const Expr*> own;
+    for (const auto& axis : subscripts_)
+      for (const OwnElement& each : axis)
+        own.insert(each.element);
+    return own;
   }
 
 private:
@@ -394,14 +403,6 @@ private:
     return !spec.grid.empty() && std::ranges::all_of(spec.grid, isOne);
   }
 
-  void warnSurplus() {
-    std::set<const Expr*> own;
-    for (const auto& axis : subscripts_)
-      for (const OwnElement& each : axis)
-        own.insert(each.element);
-    checkSurplusReads(kernel_, graph_, own, sink_);
-  }
-
   Function& kernel_;
   const Graph& graph_;
   LaunchGrids launchGrids_;
@@ -421,8 +422,11 @@ private:
 
 }  // namespace
 
-void inferGrid(Function& kernel, const Graph& graph, LaunchGrids launchGrids, diag::DiagnosticSink& sink) {
-  GridInference(kernel, graph, launchGrids, sink).run();
+std::set<const Expr*> inferGrid(Function& kernel, const Graph& graph, LaunchGrids launchGrids,
+                                diag::DiagnosticSink& sink) {
+  GridInference inference(kernel, graph, launchGrids, sink);
+  inference.run();
+  return inference.ownElements();
 }
 
 }  // namespace vortex::lang::flow

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lang/flow/check/surplus_thread.h"
 #include "lang/flow/check/waiting.h"
 
 namespace vortex::lang::flow {
@@ -9,15 +10,19 @@ namespace {
 
 class SurplusLoops {
 public:
-  SurplusLoops(Program& program, Function& kernel, const Graph& graph, const Structure& structure,
-               const Uniformity& uniformity, diag::DiagnosticSink& sink)
-      : program_(program), kernel_(kernel), graph_(graph), structure_(structure), uniformity_(uniformity), sink_(sink) {
-  }
+  SurplusLoops(Program& program, Function& kernel, const std::set<const Expr*>& own, const Graph& graph,
+               const Structure& structure, const Uniformity& uniformity, diag::DiagnosticSink& sink)
+      : program_(program), kernel_(kernel), graph_(graph), structure_(structure), uniformity_(uniformity), sink_(sink),
+        thread_(graph, own) {}
 
   bool run() {
     for (uint32_t i = 0; i < graph_.loops.size(); ++i)
-      if (const LoopId loop{i}; isLeftByThreads(loop) && mayNeverEndForSurplus(graph_, structure_, loop))
-        add(graph_[loop]);
+      if (const LoopId loop{i}; isLeftByThreads(loop)) {
+        if (mayNeverEndForSurplus(graph_, structure_, loop) || goesRoundForever(loop))
+          add(graph_[loop]);
+        else if (mayGoRoundByOwnZeros(loop))
+          loops_.push_back(graph_[loop].origin);
+      }
     if (!loops_.empty())
       rewrite(*kernel_.body);
     return !loops_.empty();
@@ -47,15 +52,110 @@ private:
     return false;
   }
 
-  void add(const Loop& loop) {
+  /// With 0 for the thread's own elements: once begun it is not left.
+  bool goesRoundForever(LoopId id) const {
+    const Loop& loop = graph_[id];
+    return isRepeated(loop) && !loop.exits.empty() &&
+           std::none_of(loop.exits.begin(), loop.exits.end(), [&](BlockId to) {
+             for (size_t i = 0; i < graph_[to].predecessors.size(); ++i)
+               if (graph_.isInside(graph_[to].predecessors[i], id) && thread_.comesFrom(to, i))
+                 return true;
+             return false;
+           });
+  }
+
+  /// Whether it ends is a matter of the thread's own elements, for which nobody has thought of 0, and the threads do nothing together in it.
+  bool mayGoRoundByOwnZeros(LoopId id) const {
+    const Loop& loop = graph_[id];
+    return !loop.counter && isRepeated(loop) && canStandUnderTest(loop) && !hasSharedWork(loop) && isLeftByOwnData(id);
+  }
+
+  bool isRepeated(const Loop& loop) const {
+    const auto& before = graph_[loop.header].predecessors;
+    for (size_t i = 0; i < before.size(); ++i)
+      if (before[i] != loop.before && thread_.comesFrom(loop.header, i))
+        return true;
+    return false;
+  }
+
+  bool hasSharedWork(const Loop& loop) const {
+    for (uint32_t i = indexOf(graph_[loop.header].begin); i < indexOf(graph_[loop.last].end); ++i) {
+      const Step& step = graph_[StepId{i}];
+      if (step.kind == StepKind::Barrier)
+        return true;
+      for (const Access& access : graph_.accessesOf(step))
+        if (access.mode == AccessMode::Write && graph_[access.place].storage == Storage::Shared)
+          return true;
+    }
+    return false;
+  }
+
+  /// The block and the branches of the loop that decide whether it is reached.
+  void addWithControls(BlockId block, LoopId loop, std::set<BlockId>& out) const {
+    if (!graph_.isInside(block, loop) || !out.insert(block).second)
+      return;
+    if (graph_[block].successors.size() < 2)  // every way out may lead through it, which controls nothing
+      for (BlockId from : graph_[block].predecessors)
+        addWithControls(from, loop, out);
+    for (const ControlEdge& edge : structure_.controls(block))
+      addWithControls(edge.branch, loop, out);
+  }
+
+  bool isLeftByOwnData(LoopId id) const {
+    std::set<ValueId> seen;
+    std::vector<ValueId> pending;
+    const auto addBranch = [&](BlockId block) {
+      if (graph_[block].successors.size() > 1)
+        pending.push_back(graph_.terminator(block).value);
+    };
+    std::set<BlockId> leaving;
+    for (BlockId to : graph_[id].exits)
+      for (BlockId from : graph_[to].predecessors)
+        if (graph_.isInside(from, id))
+          addWithControls(from, id, leaving);
+    std::ranges::for_each(leaving, addBranch);
+    while (!pending.empty()) {
+      const ValueId value = graph_.values.resolved(pending.back());
+      pending.pop_back();
+      if (!seen.insert(value).second)
+        continue;
+      const StepId step = graph_.definition(value);
+      if (thread_.ownLoad(step))
+        return true;
+      for (ValueId operand : graph_.values.operands(value))
+        pending.push_back(operand);
+      if (graph_.values[value].kind == NodeKind::Phi) {
+        const BlockId join = graph_.values.phiBlock(value);
+        for (ValueId operand : graph_.values.phiOperands(value))
+          pending.push_back(operand);
+        for (BlockId from : graph_[join].predecessors)
+          addBranch(from);
+      } else if (step != kNoStep) {
+        for (ValueId use : graph_.uses(graph_[step]))
+          pending.push_back(use);
+        for (const Access& access : graph_.accessesOf(graph_[step]))
+          for (ValueId subscript : graph_[access.place].subscripts())
+            pending.push_back(subscript);
+      }
+    }
+    return false;
+  }
+
+  /// A loop that has a value gives 0 where it is not entered.
+  bool canStandUnderTest(const Loop& loop) const {
     const Type type = loop.origin->type;
-    if (!hasWarpWork(loop) && (type->kind == TypeKind::Unit || type->kind == TypeKind::Scalar)) {
+    return !hasWarpWork(loop) && (type->kind == TypeKind::Unit || type->kind == TypeKind::Scalar);
+  }
+
+  void add(const Loop& loop) {
+    if (canStandUnderTest(loop)) {
       loops_.push_back(loop.origin);
       return;
     }
     const source::SourceRange at = loop.origin->range;
     sink_.error("E0455", {at.file, at.begin, at.begin}, "surplus threads never leave this loop")
-        .primary("threads of the last block beyond the elements store nothing, and the numbers that they draw are 0")
+        .primary("threads of the last block beyond the elements store nothing; their elements and the numbers that "
+                 "they draw are 0")
         .help("write the grid, `@launch(grid = …, block = …)`, and test the bound around the loop");
   }
 
@@ -114,15 +214,16 @@ private:
   const Structure& structure_;
   const Uniformity& uniformity_;
   diag::DiagnosticSink& sink_;
+  const SurplusThread thread_;
   std::vector<const Expr*> loops_;
 };
 
 }  // namespace
 
-bool keepSurplusOut(Program& program, Function& kernel, const Graph& graph, const Structure& structure,
-                    const Uniformity& uniformity, diag::DiagnosticSink& sink) {
+bool keepSurplusOut(Program& program, Function& kernel, const std::set<const Expr*>& own, const Graph& graph,
+                    const Structure& structure, const Uniformity& uniformity, diag::DiagnosticSink& sink) {
   return kernel.kernel->gridKind == GridKind::Domain && !kernel.kernel->tile &&
-         SurplusLoops(program, kernel, graph, structure, uniformity, sink).run();
+         SurplusLoops(program, kernel, own, graph, structure, uniformity, sink).run();
 }
 
 }  // namespace vortex::lang::flow

@@ -78,8 +78,10 @@ TEST(Waiting, SurplusThreadsStayOutOfLoopsThatTheyWouldNotLeaveIfATestCanStandTh
   for (const char* body : {"while x[i] < 10 { x[i] += 1 }", "while atomic_add(&mut f[0], 1) < 9 { }",
                            "let t = loop { let t = atomic_add(&mut f[0], 1)\nif t > 9 { break t } }\nx[i] = t",
                            "var v = 0u32\nwhile warp.any(v < 10) { v += 1\nx[i] = v }",
-                           "while f[0] < 9 { if thread.local_id == 0 { f[0] += 1 }\nsync_block() }"})
+                           "while f[0] < 9 { if thread.local_id == 0 { f[0] += 1 }\nsync_block() }",
+                           "var v = x[i]\nwhile v != 1 { v = if v % 2 == 0 { v / 2 } else { 3 * v + 1 } }\nx[i] = v"})
     EXPECT_EQ(surplusIds(body), "") << body;
+  EXPECT_EQ(surplusIds("var v = x[i]\nvar c = 1u32\nwhile v < f[0] { v *= 2\nc = 0 }\nx[i] = block.sum(c)"), "W0450");
 }
 
 }  // namespace
