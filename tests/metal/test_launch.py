@@ -83,6 +83,10 @@ WRONG = [
     ("large_group", [*GOOD, "--block", "32,33"], "does not fit"),
     ("odd_threadgroup_memory", [*GOOD, "--threadgroup", "0=20"], "multiple of 16"),
     ("bad_constant", [*GOOD, "--constant", "0=yes"], "is a number, true or false"),
+    ("buffer_without_a_parameter", [*GOOD, "--buffer", "7=f32:1"], "the kernel `saxpy` has no [[buffer(7)]]"),
+    ("buffer_that_metal_has_not", [*GOOD, "--buffer", "31=f32:1"], "has no [[buffer(31)]]"),
+    ("threadgroup_memory_without_a_parameter", [*GOOD, "--threadgroup", "5=16"], "has no [[threadgroup(5)]]"),
+    ("constant_that_is_none", [*GOOD, "--constant", "9=1"], "the program has no [[function_constant(9)]]"),
     ("print_of_nothing", [*GOOD, "--print", "7"], "no such buffer"),
 ]
 
@@ -116,6 +120,11 @@ def test_buffers_that_are_not_accessed_need_not_be_given(vortex, device, tmp_pat
     assert vortex("run", path, *launch, "--constant", "0=false", "--buffer", "3=i32:4,5", "--print", 3).stdout == "2 4 6\n4 5\n"
     done = vortex("run", path, *launch, "--constant", "0=true", status=1)
     assert "error[E0904]" in done.stderr and "[[buffer(1)]] is not given" in done.stderr
+
+
+def test_the_interpreter_is_among_the_devices_that_are_named(vortex, saxpy):
+    done = vortex("run", saxpy, *GOOD, "--device", "nothing", status=1)
+    assert "error[E0802]" in done.stderr and "`interpreter`" in done.stderr
 
 
 def test_an_unknown_kernel_is_named_with_those_there_are(vortex, saxpy):

@@ -155,3 +155,47 @@ def test_launchers_compile_against_our_names_and_give_numpys_numbers(vortex, lib
             y = y @ f.astype("f8")
             assert (read(f"swap{n}", np.int32, (23, 23)) == swap(i, n + 3)).all()
     assert (np.fromfile(tmp_path / "scaled", "f4")[1:] == f.ravel() * np.float32(2.5)).all()
+
+
+NAMES = """
+kernel scale(class: &Tensor<f32, [N]>, new: f32) -> Tensor<f32, [N]> { return class * new }
+kernel while_(using: &Tensor<f32, [M, N]>, while_: f32, Slice: f32) -> Tensor<f32, [M, N]> { return using * while_ + Slice }
+"""
+CHECKED = """
+#include "out/names.scale.metal.hpp"
+#include "out/names.while_.metal.hpp"
+#include <cstdio>
+
+int main() {
+  NS::AutoreleasePool* pool = NS::AutoreleasePool::alloc()->init();
+  MTL::Device* device = MTL::CreateSystemDefaultDevice();
+  MTL::CommandQueue* queue = device->newCommandQueue();
+  kernels::scale scale;
+  NS::Error* error = nullptr;
+  if (!scale.load(device, &error)) return 1;
+  MTL::Buffer *x = device->newBuffer(40, MTL::ResourceStorageModeShared), *y = device->newBuffer(40, MTL::ResourceStorageModeShared);
+  auto launch = [&](kernels::Slice from, int64_t n, kernels::Slice to) { std::printf("%d ", scale(queue->commandBuffer(), from, n, 2.0f, to)); };
+  launch({x}, 10, {y});
+  launch({x, 4}, 9, {y, 4});
+  launch({}, 0, {});
+  launch({}, 10, {y});
+  launch({x}, 10, {});
+  launch({x}, 11, {y});
+  launch({x, 4}, 10, {y});
+  launch({x, 44}, 1, {y});
+  launch({x, 2}, 5, {y});
+  launch({x}, -5, {y});
+  launch({x}, INT64_MAX, {y});
+  pool->release();
+}
+"""
+
+
+def test_launchers_refuse_memory_that_is_too_small_and_take_names_that_are_keywords(vortex, libraries, root, tmp_path):
+    (tmp_path / "names.vx").write_text(NAMES)
+    vortex("build", tmp_path / "names.vx", "--target", "metal3.1", "-o", tmp_path / "out")
+    (tmp_path / "main.cpp").write_text(CHECKED)
+    subprocess.run(["clang++-19", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-Wno-unused-label", "-I", root / "include", "-o", "main",
+                    "main.cpp", f"-L{libraries}", "-lvortex_metal", f"-Wl,-rpath,{libraries}", "-Wl,--allow-shlib-undefined"], cwd=tmp_path, check=True)
+    done = subprocess.run(["./main"], cwd=tmp_path, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "VORTEX_METAL_DEVICE": "cpu"}, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split() == ["0"] * 3 + ["-1"] * 8, (done.returncode, done.stdout, done.stderr)

@@ -14,13 +14,34 @@ using artifact::Kernel;
 using artifact::Param;
 using artifact::ScalarType;
 
+/// Keywords of C and C++, and the names that launchers use.
+static bool isTaken(std::string_view name) {
+  static constexpr std::string_view kTaken =
+      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
+      "char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
+      "constinit continue decltype default delete do double dynamic_cast else enum explicit export extern "
+      "false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr "
+      "operator or or_eq private protected public register reinterpret_cast requires restrict return short "
+      "signed sizeof static static_assert static_cast struct switch template this thread_local throw true "
+      "try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor "
+      "xor_eq kernels memcpy report Slice MTL NS NULL int8_t int16_t int32_t int64_t uint8_t uint16_t "
+      "uint32_t uint64_t size_t ";
+  if (kTaken.find(base::concat(" ", name, " ")) != std::string_view::npos)
+    return true;
+  constexpr std::string_view kResult = "result";
+  return name.starts_with(kResult) && name.size() > kResult.size() &&
+         std::ranges::all_of(name.substr(kResult.size()), [](unsigned char c) { return std::isdigit(c); });
+}
+
 std::string cIdentifier(const std::string& name) {
   std::string result;
   for (char c : name)
     result += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  while (!result.empty() && result.back() == '_')
+  while (!result.empty() && result.back() == '_' && name[result.size() - 1] != '_')
     result.pop_back();
-  return result.empty() || std::isdigit(static_cast<unsigned char>(result[0])) ? "k_" + result : result;
+  if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0])))
+    return "k_" + result;
+  return isTaken(result) ? "vx_" + result : result;
 }
 
 const char* cType(ScalarType type) {
@@ -213,6 +234,9 @@ void LauncherWriter::writeExtents(size_t result, const std::string& qualifiers) 
 
 void LauncherWriter::writeBody() {
   parameterSlots();
+  for (const Param& param : kernel_.params)
+    if (param.isTensor && !isLaterField(param))
+      checkTensor(param, nameOf(param));
   for (const artifact::Constraint& constraint : kernel_.constraints)
     out_ += base::concat("  if (!", size(constraint.condition), ") return -1; /* ", commentText(constraint.message),
                          " */\n");
@@ -222,6 +246,8 @@ void LauncherWriter::writeBody() {
     while (isLaterField(kernel_.results[storage]))
       --storage;
     tensorSlots(result, base::concat("result", storage), extentsOf(result));
+    if (storage == i)
+      checkTensor(result, base::concat("result", i));
     if (result.zeroFill && storage == i)
       writeZeros(base::concat("result", i),
                  base::concat("(size_t)(", elements(result), ") * ",

@@ -10,7 +10,7 @@
 
 namespace vortex::tools {
 
-/// "a.b<f32>" as a C identifier.
+/// "a.b<f32>" as an identifier of C and C++.
 std::string cIdentifier(const std::string& name);
 /// "uint16_t" of an f16.
 const char* cType(artifact::ScalarType type);
@@ -32,6 +32,8 @@ protected:
   virtual void declareTemporaries() = 0;
   /// Puts `memory`, what tensorParameter() or declareTemporaries() declared, where kernels find the tensor.
   virtual void placeTensor(const artifact::Param& param, const std::string& memory) = 0;
+  /// Leaves the launcher with -1 if the elements of a parameter or result, whose slots are set, do not lie in `memory`.
+  virtual void checkTensor(const artifact::Param&, const std::string&) {}
   /// Puts a temporary where `original` is, whose slots it has got.
   virtual void placeOriginal(const artifact::Param&, const artifact::Param&) {}
   virtual void writeZeros(const std::string& memory, const std::string& bytes) = 0;

@@ -25,6 +25,20 @@ struct Slice {
   NS::UInteger offset = 0;
 };
 
+/// A tensor without elements needs no memory.
+inline bool vx_holds(const Slice& memory, const uint64_t* extents, size_t rank, uint64_t bytes, uint64_t alignment) {
+  bool isEmpty = false;
+  for (size_t i = 0; i < rank; ++i) {
+    if ((int64_t)extents[i] < 0) return false;
+    isEmpty = isEmpty || extents[i] == 0;
+  }
+  if (isEmpty) return true;
+  if (!memory.buffer || memory.offset % alignment != 0 || memory.offset > memory.buffer->length()) return false;
+  uint64_t room = (memory.buffer->length() - memory.offset) / bytes;
+  for (size_t i = 0; i < rank; ++i) room /= extents[i];
+  return room != 0;
+}
+
 inline void vx_fill(MTL::CommandBuffer* commands, const Slice& memory, size_t bytes) {
   if (bytes == 0) return;
   MTL::BlitCommandEncoder* encoder = commands->blitCommandEncoder();
@@ -155,14 +169,18 @@ private:
     std::string taken = parameters(true);
     taken = taken == "void" ? "" : ", " + taken;
     out_ += concat(
-        "\n  /// Encodes the launch. 0: done; -1: the arguments break a constraint of the kernel; -2: out of memory; "
-        "-3: an entry\n"
-        "  /// point cannot be made.",
+        "\n  /// Encodes the launch. 0: done; -1: the arguments break a constraint of the kernel, or a tensor does not "
+        "lie in "
+        "its buffer; -2: out\n"
+        "  /// of memory; -3: an entry point cannot be made.",
         reports_
             ? " `report`: 96 bytes or none; its first word is then 0, or n where fault n - 1 of the kernel was raised."
             : "",
         "\n  int operator()(MTL::CommandBuffer* vx_commands", taken, reports_ ? ", Slice report = {}" : "", ") {\n");
     out_ += "  MTL::Device* vx_device = vx_commands->device();\n  (void)vx_device;\n";
+    if (reports_)
+      out_ += "  const uint64_t vx_words = 24;\n"
+              "  if (report.buffer && !vx_holds(report, &vx_words, 1, 4, 4)) return -1; /* memory of the report */\n";
     writeBody();
     out_ += "  for (Slice& vx_memory : vx_temporaries)\n    if (vx_memory.buffer) vx_memory.buffer->release();\n";
     out_ += "  return vx_status;\n";
@@ -188,6 +206,12 @@ private:
     out_ += concat(indent_, "vx_tensors[", numberOf(param), "] = Slice{", memory, ".buffer, ", memory, ".offset + ",
                    param.fieldOffset, "};\n", indent_, "vx_slots[", param.firstSlot, "] = vx_tensors[", numberOf(param),
                    "].offset;\n");
+  }
+
+  void checkTensor(const Param& param, const std::string& memory) override {
+    out_ += concat("  if (!vx_holds(", memory, ", vx_slots + ", param.firstSlot + 1, ", ", param.rank, ", ",
+                   param.structBytes ? param.structBytes : artifact::byteSize(param.type), ", ",
+                   artifact::byteSize(param.type), ")) return -1; /* memory of `", commentText(param.name), "` */\n");
   }
 
   void placeOriginal(const Param& temporary, const Param& original) override {

@@ -10,6 +10,8 @@
 #include "tools/vortex/command_build.h"
 #include "tools/vortex/session.h"
 
+#include <algorithm>
+
 namespace vortex::tools {
 
 using base::Error;
@@ -29,7 +31,34 @@ static int failAt(const Settings& settings, const std::string& id, const std::st
   return 1;
 }
 
+/// What is given and the kernel or the program has no place for.
+static Result<void> findPlaces(const MetalLaunch& launch, const msl::Response& response) {
+  auto kernel = std::ranges::find(response.kernels, launch.request.kernel, &msl::Kernel::name);
+  auto refuse = [](const std::string& of, const char* what, uint32_t index) {
+    return Error{base::concat(of, " has no [[", what, "(", index, ")]]")};
+  };
+  auto has = [&](msl::ParameterKind kind, uint32_t index) {
+    return std::ranges::any_of(kernel->parameters,
+                               [&](const msl::Parameter& each) { return each.kind == kind && each.index == index; });
+  };
+  if (kernel == response.kernels.end())
+    return {};
+  const std::string name = base::concat("the kernel `", kernel->name, "`");
+  for (const auto& [index, buffer] : launch.buffers)
+    if (!has(msl::ParameterKind::Buffer, index))
+      return refuse(name, "buffer", index);
+  for (const auto& [index, bytes] : launch.request.threadgroupBytes)
+    if (!has(msl::ParameterKind::Threadgroup, index))
+      return refuse(name, "threadgroup", index);
+  for (const auto& [index, value] : launch.request.constants)
+    if (std::ranges::find(response.constants, index, &msl::Constant::index) == response.constants.end())
+      return refuse("the program", "function_constant", index);
+  return {};
+}
+
 Result<std::vector<MetalArgument>> metalArguments(MetalLaunch& launch, const msl::Response& response) {
+  if (auto found = findPlaces(launch, response); !found)
+    return found.takeError();
   std::vector<MetalArgument> arguments;
   for (const msl::BufferUse& use : response.buffers) {
     auto given = launch.buffers.find(use.index);
@@ -139,7 +168,7 @@ int launchMetal(const Settings& settings, const std::string& name, const msl::Re
   addDrivers(drivers);
   auto device = drivers.find(settings.device);
   if (!device)
-    return failWith(settings, "E0802", device.error().message);
+    return failWith(settings, "E0802", device.error().message + "; `interpreter` runs on the reference interpreter");
   auto target = session::compileTarget((*device)->info().target, settings.device);
   if (!target)
     return failWith(settings, "E0802", target.error().message);
