@@ -22,7 +22,7 @@ public:
     conditions.insert(conditions.end(), pair_.conditions().begin(), pair_.conditions().end());
     isSameThread_ = true;
     const PointId point = values_.assume(kNoPoint, conditions);
-    return excludePartners(point) || values_.areNeverAllZero(differences(point), point) || run(0, point, false);
+    return excludePartners() || values_.areNeverAllZero(differences(point), point) || run(0, point, false);
   }
 
   /// A branch on the way goes there under a condition that the others contradict: no thread takes it.
@@ -85,7 +85,7 @@ private:
   }
 
   /// x = y ^ m makes y = x ^ m: where both sides are to be the lower of two partners, that cannot be.
-  bool excludePartners(PointId point) {
+  bool excludePartners() {
     std::vector<Order> orders;
     for (const Condition& condition : pair_.conditions())
       addOrders(condition, orders);
@@ -99,7 +99,7 @@ private:
           const ValueId y = nodes.operand(masked, i), mask = nodes.operand(masked, 1 - i);
           const ValueId partner = nodes.op(Op::Xor, nodes.type(masked), x, mask);
           const auto equal = [&](ValueId value) { return value == x ? masked : value == partner ? y : value; };
-          if (areContrary(orders, equal) || areBothClear(x, y, mask, point))
+          if (areContrary(orders, equal))
             return true;
         }
       }
@@ -132,19 +132,6 @@ private:
         if ((one.isStrict || other.isStrict) && equal(one.low) == other.high && equal(one.high) == other.low)
           return true;
     return false;
-  }
-
-  /// x & mask and y & mask are 0, but the mask is not.
-  bool areBothClear(ValueId x, ValueId y, ValueId mask, PointId point) {
-    NodeTable& nodes = pair_.nodes();
-    const auto isClear = [&](ValueId value) {
-      const MachineType type = nodes.type(value);
-      const ValueId isZero = nodes.op(Op::Eq, kBool, nodes.op(Op::And, type, value, mask), nodes.constant(type, 0));
-      return std::find(pair_.conditions().begin(), pair_.conditions().end(), Condition{isZero, true}) !=
-             pair_.conditions().end();
-    };
-    const Interval range = values_.range(mask, point);
-    return (range.low > 0 || range.high < 0) && isClear(x) && isClear(y);
   }
 
   /// Where all subscripts are equal something is not as it must be, or both are one thread.

@@ -111,7 +111,10 @@ void Pair::build(Values& counters, PointId point) {
   }
   // That subscripts are inside is learnt last: what they are as integers follows from the other conditions.
   std::rotate(conditions_.begin() + begin, conditions_.begin() + end, conditions_.end());
-  addUnmasked();
+  const size_t written = coordinates_.size();
+  addWithoutCommon();
+  addCleared();
+  addUnmasked(written);
   joinDigits();
   contradicts_ = areContrary(conditions_);
   dropUnrelated();
@@ -225,7 +228,8 @@ ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop) {
   if (isShared && step != kNoStep)
     for (const Access& access : graph.accessesOf(graph[step])) {
       const Place& place = graph[access.place];
-      isShared &= !place.isUnknown() && place.root != kNoLocal && !view_.writtenRoots[indexOf(place.root)];
+      isShared &= !place.isUnknown() && place.root != kNoLocal &&
+                  (!view_.writtenRoots[indexOf(place.root)] || (scope_ != Scope::Grid && view_.cells->isSteady(step)));
     }
   const Instance instance = instanceOf(env, loop);
   const ValueId made = !isShared || instance == Instance::Own ? fresh(view_.nodes.type(leaf), leaf)

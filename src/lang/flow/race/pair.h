@@ -8,7 +8,7 @@
 #include "lang/flow/check/block_differences.h"
 #include "lang/flow/check/surroundings.h"
 #include "lang/flow/check/uniform.h"
-#include "lang/flow/race/intervals.h"
+#include "lang/flow/race/cells.h"
 #include "lang/flow/value/value.h"
 
 namespace vortex::lang::flow {
@@ -25,6 +25,7 @@ struct KernelView {
   const std::vector<bool>& writtenRoots;  ///< by local: some step writes it
   BlockShape grid;
   const BlockDifferences* differences = nullptr;  ///< in kernels with barriers of the grid
+  const Cells* cells = nullptr;
 };
 
 enum class Scope : uint8_t { Block, SameWarp, OtherWarps, Grid };
@@ -130,7 +131,10 @@ private:
   bool isInside(const Side& side, const Projection& slot, Type array);
   bool addStorage(const Side& first, const Side& second, size_t& at, Type& type);
   void addDims(const Place& place, Env& env, Type tensor, std::vector<ValueId>& out);
-  void addUnmasked();
+  void addCoordinate(ValueId first, ValueId second);
+  void addWithoutCommon();
+  void addCleared();
+  void addUnmasked(size_t written);
   void joinDigits();
   void addElementPath(const Place& a, const Place& b);
   void dropUnrelated();

@@ -105,10 +105,10 @@ void Pair::addElementPath(const Place& a, const Place& b) {
 }
 
 /// x ^ m and y ^ m differ where x and y do, and so do other numbers made of their bits.
-void Pair::addUnmasked() {
+void Pair::addUnmasked(size_t written) {
   NodeTable& nodes = view_.nodes;
   std::vector<std::pair<ValueId, ValueId>> all;
-  for (const Coordinate& each : coordinates_)
+  for (const Coordinate& each : std::span(coordinates_).first(written))
     all.emplace_back(each.first, each.second);
   BitBounds below;
   for (const Condition& condition : conditions_)
@@ -117,22 +117,12 @@ void Pair::addUnmasked() {
       below.try_emplace(nodes.operand(condition.value, 0), nodes[node.args[1]].constant());
   const auto add = [&](std::span<const std::pair<ValueId, ValueId>> equal) {
     for (const auto& [x, y] : equalByBits(nodes, equal, below))
-      if (std::none_of(coordinates_.begin(), coordinates_.end(),
-                       [&, x = x, y = y](const Coordinate& each) { return each.first == x && each.second == y; }))
-        coordinates_.push_back({x, y});
+      addCoordinate(x, y);
   };
   add(all);  // two subscripts may have the bits of one number between them
   for (size_t i = 0; i < coordinates_.size() && coordinates_.size() < 16; ++i) {
-    const auto [first, second, divisor] = coordinates_[i];
-    const std::pair<ValueId, ValueId> one{first, second};
+    const std::pair<ValueId, ValueId> one{coordinates_[i].first, coordinates_[i].second};
     add({&one, 1});
-    const auto isXor = [&](ValueId value) { return nodes[value].kind == NodeKind::Op && nodes[value].op == Op::Xor; };
-    if (!isXor(first) || !isXor(second))
-      continue;
-    for (const size_t a : {0u, 1u})
-      for (const size_t b : {0u, 1u})
-        if (nodes.operand(first, a) == nodes.operand(second, b))
-          coordinates_.push_back({nodes.operand(first, 1 - a), nodes.operand(second, 1 - b), divisor});
   }
 }
 

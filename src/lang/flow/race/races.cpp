@@ -36,7 +36,8 @@ public:
       : graph_(graph), structure_(structure), shapes_(shapes), shape_(shapes.blocks.empty() ? BlockShape{} : common()),
         uniformity_(graph, structure, {&shape_, 1}), launch_(factsOf(graph, shapes, shape_)),
         values_(graph.values, surroundingsOf(graph, structure, graph.values), launch_),
-        tickets_(graph, structure, values_, intervals_) {
+        cells_(graph, structure, uniformity_, shape_, intervals_),
+        tickets_(graph, structure, values_, intervals_, cells_) {
     written_.resize(graph.locals.size());
     for (const Access& access : graph.accesses)
       if (access.mode != AccessMode::Read)
@@ -180,7 +181,8 @@ private:
 
   KernelView viewed() {
     return {graph_,      launch_, graph_.values, values_,      structure_,
-            uniformity_, shape_,  written_,      shapes_.grid, differences_ ? &*differences_ : nullptr};
+            uniformity_, shape_,  written_,      shapes_.grid, differences_ ? &*differences_ : nullptr,
+            &cells_};
   }
 
   void askIntervals(const std::vector<AccessInterval>& intervals, Scope scope) {
@@ -463,6 +465,7 @@ private:
   DecisionBudget budget_;
   std::map<std::vector<__int128>, Decision> decided_;
   std::vector<AccessInterval> intervals_;
+  Cells cells_;
   Tickets tickets_;
   size_t asked_ = 0;
 };

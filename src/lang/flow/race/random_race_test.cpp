@@ -52,7 +52,9 @@ public:
     const std::string type = pick(4) ? "u32" : "i32";
     std::string body;
     for (uint32_t count = 2 + pick(3); count > 0; --count)
-      body += draw(pick(3) ? "" : "t < " + number(66)) + (pick(3) ? "" : barrier()) + (pick(4) ? "" : reset(type));
+      body += pick(3) == 0 ? hand()
+                           : draw(pick(3) ? "" : "t < " + number(66)) + (pick(3) ? "" : barrier()) +
+                                 (pick(4) ? "" : reset(type));
     const std::string first = pick(4) ? reset(type) : "";
     body =
         pick(4) ? first + body : first + "for r in 0..2 {\n" + (pick(2) ? reset(type) : "") + body + barrier() + "}\n";
@@ -60,14 +62,66 @@ public:
       body += pick(3) ? store(name) : "";
     return "@launch(grid = [2], block = 40)\nkernel k(x: &mut Tensor<u32, [200]>, y: &mut Tensor<u32, [1000]>, c: &mut "
            "Tensor<" +
-           type + ", [6]>, n: usize) {\nlet t = thread.local_id\nlet q: Tensor<" + type +
+           type + ", [6]>, n: usize) {\nlet t = thread.local_id\nlet g = thread.global_id\nlet q: Tensor<" + type +
+           ", [2]> @shared\nlet h: Tensor<" + type +
            ", [2]> @shared\nlet s: Tensor<u32, [200]> @shared\nif t < 2 { q[t] = 0 }\nsync_block()\n" + body + "}\n";
+  }
+  /// Of subscripts in radices and bits that an argument gives.
+  std::string nextOfBits() {
+    static constexpr const char* kRadices[] = {"n",           "1usize << n",       "1usize << n",
+                                               "2usize << n", "1usize << (n + 1)", "n + 1"};
+    static constexpr const char* kConditions[] = {
+        "n < 20",          "r > 0",   "(g & r) == 0", "(t & r) == 0", "(t & r) == 0 && t > 3",
+        "!((t & r) != 0)", "g < 100", "t < 30"};
+    std::string body;
+    for (uint32_t count = 2 + pick(3); count > 0; --count) {
+      const std::string place = std::string(pick(2) ? "x" : "s") + "[" + ofBits() + "]";
+      body += pick(2) ? place + " = t as u32\n" : "y[g] += " + place + "\n";
+    }
+    for (uint32_t count = pick(3); count > 0; --count)
+      body = "if " + std::string(kConditions[pick(8)]) + " {\n" + body + "}\n";
+    return "@launch(grid = [2], block = " + std::string(pick(2) ? "64" : "40") +
+           ")\nkernel k(x: &mut Tensor<u32, [200]>, y: &mut Tensor<u32, [1000]>, c: &mut Tensor<u32, [6]>, n: usize) "
+           "{\n"
+           "let t = thread.local_id\nlet g = thread.global_id\nlet r = " +
+           kRadices[pick(6)] +
+           "\nlet s: Tensor<u32, [200]> @shared\ns[t] = 0\ns[t + 64] = 0\ns[t + 128] = 0\nsync_block()\n" + body +
+           "}\n";
   }
   bool hasExtent = false;
 
 private:
   std::string barrier() { return pick(4) ? "sync_block()\n" : ""; }
   std::string reset(const std::string& type) { return "if t == 0 { q[0] = 0" + type + " }\n" + barrier(); }
+  /// A number that one thread tells all others, or nearly so.
+  std::string hand() {
+    static constexpr const char* kThreads[] = {"t == 0", "t == 0",  "t == 0",      "t == 39",
+                                               "t < 1",  "t == 40", "t % 32 == 0", "g == 0"};
+    static constexpr const char* kDrawn[] = {"atomic_add(&mut c[1], 1)", "atomic_add(&mut c[1], 1)",
+                                             "atomic_add(&mut c[1], 2)", "atomic_add(&mut c[2], 1)",
+                                             "atomic_add(&mut q[0], 1)", "atomic_add(&mut c[1], 1) / 2"};
+    const std::string name = "a" + std::to_string(names_++), cell = pick(6) ? "h[0]" : "h[1]";
+    static constexpr const char* kMade[] = {"", "", " + 1", " * 40 + t", " * 2 + t", " + t"};
+    return "if " + std::string(kThreads[pick(8)]) + " { " + cell + " = " + kDrawn[pick(6)] + " }\n" + barrier() +
+           "let " + name + " = " + (pick(5) ? "h[0]" : "h[1]") + " as usize\n" + barrier() +
+           (pick(2) ? "if t == 0 { " : "{ ") + (pick(4) ? "x" : "y") + "[" + name + kMade[pick(6)] + "] = t as u32 }\n";
+  }
+  std::string ofBits() {
+    static constexpr const char* kBases[] = {"t",
+                                             "g",
+                                             "t / r * (2 * r) + t % r",
+                                             "((t >> n) << (n + 1)) + (t & (r - 1))",
+                                             "2 * t - (t & (r - 1))",
+                                             "((t - (t & (r - 1))) << 1 | t & (r - 1))",
+                                             "(t ^ 32)",
+                                             "(t ^ 1)",
+                                             "(g ^ r)",
+                                             "(t ^ (n % 64))",
+                                             "(g & !(r - 1)) + (g & (r - 1))"};
+    static constexpr const char* kMore[] = {
+        "", "", " + r", " | r", " ^ r", " + n", " + 64 * (n % 2)", " + 64 * ((n + 1) % 2)", " + 2 * r", " - n"};
+    return "(" + std::string(kBases[pick(11)]) + ")" + kMore[pick(10)];
+  }
   std::string store(int name) {
     static constexpr const char* kMade[] = {"", "", " + 1", " + 2", " + 3", " / 2", " % 64", " % 200"};
     return std::string(pick(3) ? "s" : "x") + "[a" + std::to_string(name) + kMade[pick(8)] + "] = t as u32\n";
@@ -443,6 +497,17 @@ TEST(RandomRaces, WhatIsProvenFreeNeverMeetsAndWitnessesDo) {
   std::printf("%zu pairs, %zu of them undecided, %zu meet\n", tally.pairs, tally.undecided, tally.witnesses);
   if (!base::kIsSanitized)
     EXPECT_LT(tally.undecided * 5, tally.pairs);
+}
+
+TEST(RandomRaces, SubscriptsOfBitsAndRadicesAreApartWhereThatIsProven) {
+  const uint64_t first = base::freshSeed();
+  const uint64_t count = fromEnvironment("VORTEX_RACE_KERNELS", base::sampled(300));
+  Tally tally;
+  for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
+    SCOPED_TRACE("VORTEX_SEED=" + std::to_string(first + i));
+    judgeRaces(RaceKernels(first + i).nextOfBits(), {200}, tally);
+  }
+  std::printf("%zu pairs, %zu of them undecided, %zu meet\n", tally.pairs, tally.undecided, tally.witnesses);
 }
 
 TEST(RandomRaces, NumbersDrawnFromCountersAreApartWhereThatIsProven) {

@@ -52,6 +52,17 @@ std::string storageName(const Graph& graph, StepId first, StepId second) {
   return "memory";
 }
 
+/// What a number is computed from, where that is a variable that was computed itself: of `i + half` what `i` is.
+const Expr* firstComputed(const Expr* value, const Roots& roots) {
+  const Expr* found = value;
+  forEachChild(*value, [&](const Expr& child) {
+    const Expr* from = definingValue(&child, roots);
+    if (found == value && from != &child && from->kind == ExprKind::Binary)
+      found = firstComputed(from, roots);
+  });
+  return found;
+}
+
 /// A subscript that no proof tells apart, where it is computed.
 const Expr* undecidedSubscript(const Graph& graph, StepId step) {
   const Roots roots(*graph.function);
@@ -62,7 +73,7 @@ const Expr* undecidedSubscript(const Graph& graph, StepId step) {
     for (const Expr* index : asElement(*access.origin).indices) {
       const Expr* value = definingValue(index, roots);
       if (value->kind == ExprKind::Binary || value->kind == ExprKind::If)
-        return value;
+        return firstComputed(value, roots);
       named = !named && value->kind != ExprKind::Int ? value : named;
     }
   }
@@ -259,18 +270,24 @@ public:
     Cause cause{verdict.decider, isRace && verdict.meeting->acrossBlocks, verdict.cause, {}};
     if (!verdict.cause)
       cause.storage = storageName(graph_, steps.first, steps.second);
+    std::vector<Key> keys{keyOf(cause, steps.first), keyOf(cause, steps.second)};
+    if (const Expr* subscript =
+            isRace || verdict.cause
+                ? nullptr
+                : undecidedSubscript(graph_, writes(graph_, steps.first) ? steps.first : steps.second))
+      keys.push_back({{verdict.decider, false, subscript, cause.storage}, {}});
     std::optional<size_t> group;
-    for (StepId step : {steps.first, steps.second})
-      if (const auto found = groupOf_.find(keyOf(cause, step)); found != groupOf_.end())
+    for (const Key& key : keys)
+      if (const auto found = groupOf_.find(key); found != groupOf_.end())
         group = group ? joined(*group, found->second) : found->second;
     if (!group) {
       group = groups_.size();
       groups_.push_back({steps, &verdict, {}});
     }
-    for (StepId step : {steps.first, steps.second}) {
+    for (StepId step : {steps.first, steps.second})
       groups_[*group].places.try_emplace(placeOf(step), step);
-      groupOf_.insert_or_assign(keyOf(cause, step), *group);
-    }
+    for (const Key& key : keys)
+      groupOf_.insert_or_assign(key, *group);
   }
 
   std::vector<Finding> all() const {

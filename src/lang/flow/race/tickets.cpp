@@ -17,7 +17,7 @@ constexpr __int128 kFewNumbers = 1 << 20;  ///< launches are not held to bounds 
 std::optional<Ticket> Tickets::ofValue(ValueId value, Scope scope) {
   Ticket out;
   std::set<ValueId> seen;
-  if (!collect(graph_.values.resolved(value), out, seen) || out.drawn.empty())
+  if (!collect(graph_.values.resolved(value), scope, out, seen) || out.drawn.empty())
     return std::nullopt;
   const Counter& counter = counterOf(out.counter);
   if (!counter.isValid || (scope == Scope::Grid && counter.isOfBlocks))
@@ -28,26 +28,45 @@ std::optional<Ticket> Tickets::ofValue(ValueId value, Scope scope) {
   return out;
 }
 
-/// A phi of tickets is one of them.
-bool Tickets::collect(ValueId value, Ticket& into, std::set<ValueId>& seen) const {
+/// A phi of tickets is one of them, and so is what one thread of a block tells the others: of two blocks they are different.
+bool Tickets::collect(ValueId value, Scope scope, Ticket& into, std::set<ValueId>& seen) const {
   if (!seen.insert(value).second)
     return true;
   const Node& node = graph_.values[value];
   if (node.kind == NodeKind::Phi) {
     for (ValueId operand : graph_.values.phiOperands(value))
-      if (!collect(graph_.values.resolved(operand), into, seen))
+      if (!collect(graph_.values.resolved(operand), scope, into, seen))
         return false;
     return true;
   }
+  const StepId step = graph_.definition(value);
+  if (node.kind == NodeKind::Load && scope == Scope::Grid) {
+    const std::vector<Cells::Source> sources = cells_.sourcesOf(step);
+    return !sources.empty() && std::all_of(sources.begin(), sources.end(), [&](const Cells::Source& source) {
+      const ValueId ticket = handed(source.store);
+      return ticket != kNoValue && collect(ticket, scope, into, seen);
+    });
+  }
   if (node.kind != NodeKind::Ticket)
     return false;
-  const StepId step = graph_.definition(value);
   const LocalId root = graph_[graph_[step].place].root;
   if (into.counter != kNoLocal && into.counter != root)
     return false;
   into.counter = root;
   into.drawn.push_back(step);
   return true;
+}
+
+/// The ticket that the thread which stores it has drawn just before; kNoValue: it is none.
+ValueId Tickets::handed(StepId store) const {
+  const NodeTable& nodes = graph_.values;
+  ValueId value = nodes.resolved(graph_[store].value);
+  while (nodes[value].kind == NodeKind::Convert && !nodes.type(nodes.operand(value, 0)).isSigned &&
+         nodes.type(nodes.operand(value, 0)).width <= nodes.type(value).width)
+    value = nodes.operand(value, 0);
+  return nodes[value].kind == NodeKind::Ticket && graph_.blockOf(nodes[value].step()) == graph_.blockOf(store)
+             ? value
+             : kNoValue;
 }
 
 const Tickets::Counter& Tickets::counterOf(LocalId root) {
@@ -233,12 +252,26 @@ bool Tickets::isDrawnAnew(ValueId value, LoopId loop, LocalId counter) const {
            isDrawnAnew(nodes.operand(value, 0), loop, counter);
   if (node.kind == NodeKind::Ticket)
     return graph_[graph_[node.step()].place].root == counter && graph_.isInside(graph_.blockOf(node.step()), loop);
+  if (node.kind == NodeKind::Load) {
+    const auto isAnew = [&](const Cells::Source& source) {
+      const ValueId ticket = handed(source.store);
+      return ticket != kNoValue && isDrawnAnew(ticket, loop, counter);
+    };
+    const std::vector<Cells::Source> sources = cells_.sourcesOf(node.step());
+    const auto isOfLoop = [&](StepId step) { return graph_.isInside(graph_.blockOf(step), loop); };
+    return isOfLoop(node.step()) &&
+           std::any_of(sources.begin(), sources.end(),
+                       [&](const Cells::Source& each) { return each.isBefore && isAnew(each); }) &&
+           std::all_of(sources.begin(), sources.end(),
+                       [&](const Cells::Source& each) { return !isOfLoop(each.store) || isAnew(each); });
+  }
   if (node.kind != NodeKind::Phi || nodes.phiBlock(value) != graph_[loop].header)
     return false;
   for (size_t i = 0; i < nodes.phiOperands(value).size(); ++i)
     if (const ValueId each = nodes.resolved(nodes.phiOperands(value)[i]);
         graph_.isInside(graph_[graph_[loop].header].predecessors[i], loop) &&
-        (nodes[each].kind != NodeKind::Ticket || !isDrawnAnew(each, loop, counter)))
+        ((nodes[each].kind != NodeKind::Ticket && nodes[each].kind != NodeKind::Load) ||
+         !isDrawnAnew(each, loop, counter)))
       return false;
   return true;
 }

@@ -17,8 +17,9 @@ struct Ticket {
 
 class Tickets {
 public:
-  Tickets(const Graph& graph, const Structure& structure, Values& values, const std::vector<AccessInterval>& intervals)
-      : graph_(graph), structure_(structure), values_(values), intervals_(intervals) {}
+  Tickets(const Graph& graph, const Structure& structure, Values& values, const std::vector<AccessInterval>& intervals,
+          const Cells& cells)
+      : graph_(graph), structure_(structure), values_(values), intervals_(intervals), cells_(cells) {}
 
   /// Nothing: it is none, or threads may have drawn the same.
   std::optional<Ticket> ofValue(ValueId value, Scope scope);
@@ -55,12 +56,14 @@ private:
   std::optional<__int128> trips(LoopId loop) const;
   ValueId strideBound(LoopId loop);
   bool isStride(const std::optional<Polynomial>& step, PointId point);
-  bool collect(ValueId value, Ticket& into, std::set<ValueId>& seen) const;
+  bool collect(ValueId value, Scope scope, Ticket& into, std::set<ValueId>& seen) const;
+  ValueId handed(StepId store) const;
 
   const Graph& graph_;
   const Structure& structure_;
   Values& values_;
   const std::vector<AccessInterval>& intervals_;
+  const Cells& cells_;
   std::map<LocalId, Counter> counters_;
 };
 
