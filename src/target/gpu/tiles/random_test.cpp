@@ -127,7 +127,7 @@ TEST(Columns, FewerThanThreadsAreSharedByThem) {
   %sq = arith.mulf %t, %t : tensor<?x?xf32>
   %q = vx.reduce addf %sq dims [0] : tensor<?x?xf32> -> tensor<?xf32>
   %top = vx.reduce maxf %t dims [0] : tensor<?x?xf32> -> tensor<?xf32>
-  %p = arith.mulf %s, %q : tensor<?xf32>
+  %p = arith.addf %s, %q : tensor<?xf32>
   %r = arith.addf %p, %top : tensor<?xf32>
 )"),
            {{300, 64, 1, 1},
