@@ -64,8 +64,7 @@ const Expr* firstComputed(const Expr* value, const Roots& roots) {
 }
 
 /// A subscript that no proof tells apart, where it is computed.
-const Expr* undecidedSubscript(const Graph& graph, StepId step) {
-  const Roots roots(*graph.function);
+const Expr* undecidedSubscript(const Graph& graph, const Roots& roots, StepId step) {
   const Expr* named = nullptr;
   for (const Access& access : graph.accessesOf(graph[step])) {
     if (access.mode == AccessMode::Read || !access.origin || access.origin->kind != ExprKind::Element)
@@ -166,7 +165,7 @@ void reportUnknown(const Graph& graph, const Finding& finding, bool isError, dia
   labelFurther(graph, finding, builder);
   if (cause && !(cause->range == a) && !(cause->range == b))
     builder.label(cause->range, "depends on this value");
-  if (const Expr* subscript = cause ? nullptr : undecidedSubscript(graph, writer))
+  if (const Expr* subscript = cause ? nullptr : undecidedSubscript(graph, Roots(*graph.function), writer))
     builder.label(subscript->range, "no proof tells this apart for two threads");
   if (finding.verdict->meeting)
     builder.note(describe(*finding.verdict->meeting) + "; an `assert` in the kernel would exclude such arguments");
@@ -272,9 +271,7 @@ public:
       cause.storage = storageName(graph_, steps.first, steps.second);
     std::vector<Key> keys{keyOf(cause, steps.first), keyOf(cause, steps.second)};
     if (const Expr* subscript =
-            isRace || verdict.cause
-                ? nullptr
-                : undecidedSubscript(graph_, writes(graph_, steps.first) ? steps.first : steps.second))
+            isRace || verdict.cause ? nullptr : undecidedAt(writes(graph_, steps.first) ? steps.first : steps.second))
       keys.push_back({{verdict.decider, false, subscript, cause.storage}, {}});
     std::optional<size_t> group;
     for (const Key& key : keys)
@@ -331,9 +328,18 @@ private:
     return kept;
   }
 
+  const Expr* undecidedAt(StepId step) {
+    const auto [known, isNew] = undecided_.try_emplace(step, nullptr);
+    if (isNew)
+      known->second = undecidedSubscript(graph_, roots_, step);
+    return known->second;
+  }
+
   const Graph& graph_;
+  const Roots roots_{*graph_.function};
   std::vector<Group> groups_;  ///< in the order in which they were found
   std::map<Key, size_t> groupOf_;
+  std::map<StepId, const Expr*> undecided_;
 };
 
 }  // namespace
