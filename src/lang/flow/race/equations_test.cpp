@@ -13,7 +13,6 @@ namespace vortex::lang::flow {
 namespace {
 
 constexpr PointId kHere{0};
-constexpr MachineType kU8{8, false};
 
 /// Leaves of two sides and sizes that both have, with conditions and the numbers that are equal.
 class EquationsTest : public ::testing::Test {

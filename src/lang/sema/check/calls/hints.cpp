@@ -1,4 +1,5 @@
 #include "lang/sema/check/calls/hints.h"
+#include "lang/sema/check/make.h"
 #include "lang/sema/check/session.h"
 #include "lang/sema/check/traits/generics.h"
 #include "lang/sema/check/types/resolve_type.h"

@@ -9,6 +9,8 @@
 #include "lang/sema/children.h"
 #include "lang/syntax/ast_walk.h"
 
+#include <algorithm>
+
 namespace vortex::lang {
 namespace {
 

@@ -2,8 +2,10 @@
 #include "lang/sema/check/constants/constants.h"
 #include "lang/sema/check/declarations/body.h"
 #include "lang/sema/check/declarations/signature.h"
+#include "lang/sema/check/make.h"
 #include "lang/sema/check/names/scope.h"
 #include "lang/sema/check/session.h"
+#include "lang/sema/check/traits/generics.h"
 
 #include "base/text.h"
 

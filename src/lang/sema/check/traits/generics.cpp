@@ -7,6 +7,7 @@
 #include "lang/sema/check/traits/traits.h"
 #include "lang/sema/check/types/generic_args.h"
 #include "lang/sema/check/types/resolve_type.h"
+#include "lang/sema/integers.h"
 
 #include "base/text.h"
 
