@@ -131,11 +131,8 @@ private:
         for (BlockId from : graph_[join].predecessors)
           addBranch(from);
       } else if (step != kNoStep) {
-        for (ValueId use : graph_.uses(graph_[step]))
-          pending.push_back(use);
-        for (const Access& access : graph_.accessesOf(graph_[step]))
-          for (ValueId subscript : graph_[access.place].subscripts())
-            pending.push_back(subscript);
+        const std::vector<ValueId> inputs = graph_.inputsOf(step);
+        pending.insert(pending.end(), inputs.begin(), inputs.end());
       }
     }
     return false;
@@ -222,7 +219,7 @@ private:
 
 bool keepSurplusOut(Program& program, Function& kernel, const std::set<const Expr*>& own, const Graph& graph,
                     const Structure& structure, const Uniformity& uniformity, diag::DiagnosticSink& sink) {
-  return kernel.kernel->gridKind == GridKind::Domain && !kernel.kernel->tile &&
+  return kernel.kernel->gridKind == GridKind::Domain && !kernel.kernel->tile && !graph.loops.empty() &&
          SurplusLoops(program, kernel, own, graph, structure, uniformity, sink).run();
 }
 

@@ -124,21 +124,10 @@ private:
           pending.emplace_back(operand, isComputed);
       else if (const StepId step = graph_.definition(id);
                step != kNoStep && node.kind != NodeKind::Phi && !isDropped(step))
-        for (ValueId use : usesOf(step))
+        for (ValueId use : graph_.inputsOf(step))
           pending.emplace_back(use, true);
     }
     return false;
-  }
-
-  /// Operands and subscripts.
-  std::vector<ValueId> usesOf(StepId id) const {
-    const Step& step = graph_[id];
-    std::vector<ValueId> out(graph_.uses(step).begin(), graph_.uses(step).end());
-    for (const Access& access : graph_.accessesOf(step)) {
-      const std::vector<ValueId> subscripts = graph_[access.place].subscripts();
-      out.insert(out.end(), subscripts.begin(), subscripts.end());
-    }
-    return out;
   }
 
   /// What it joins, and what decides which.
@@ -182,7 +171,7 @@ private:
     const Step& step = graph_[id];
     if (isDropped(id))
       return wait(id);
-    const std::vector<ValueId> uses = usesOf(id);
+    const std::vector<ValueId> uses = graph_.inputsOf(id);
     const Change operands = ofComputed(uses);
     if (operands == Change::Itself)
       return operands;

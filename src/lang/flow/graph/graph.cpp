@@ -42,6 +42,16 @@ StepId Graph::definition(ValueId value) const {
   return node.kind == NodeKind::Unknown && index < definitions_.size() ? definitions_[index] : kNoStep;
 }
 
+std::vector<ValueId> Graph::inputsOf(StepId id) const {
+  const Step& step = (*this)[id];
+  std::vector<ValueId> out(uses(step).begin(), uses(step).end());
+  for (const Access& access : accessesOf(step)) {
+    const std::vector<ValueId> subscripts = (*this)[access.place].subscripts();
+    out.insert(out.end(), subscripts.begin(), subscripts.end());
+  }
+  return out;
+}
+
 bool Graph::isInside(LoopId loop, LoopId outer) const {
   while (loop != outer && loop != kNoLoop)
     loop = (*this)[loop].parent;

@@ -345,6 +345,8 @@ public:
   std::span<const Access> accessesOf(const Step& step) const {
     return {accesses.data() + step.firstAccess, step.accessCount};
   }
+  /// Operands, and subscripts of what the step accesses.
+  std::vector<ValueId> inputsOf(StepId id) const;
   const Step& terminator(BlockId block) const { return steps_[indexOf((*this)[block].end) - 1]; }
   BlockId blockOf(StepId step) const { return stepBlocks_[indexOf(step)]; }
   /// The step that made a Load, Ticket or Unknown node; kNoStep for other nodes.
