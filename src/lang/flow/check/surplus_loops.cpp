@@ -84,7 +84,7 @@ private:
       if (step.kind == StepKind::Barrier)
         return true;
       for (const Access& access : graph_.accessesOf(step))
-        if (access.mode == AccessMode::Write && graph_[access.place].storage == Storage::Shared)
+        if (access.mode != AccessMode::Read && graph_[access.place].storage == Storage::Shared)
           return true;
     }
     return false;
