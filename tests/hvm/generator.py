@@ -1,12 +1,13 @@
 """Random programs: affine by construction (each variable is taken out of scope by its use), small, mostly of sensible kinds so that much happens
-before they are normal. Whether one ends is found by running it with fuel."""
+before they are normal. Recursive functions count their calls down from a literal: one that waits for a variable would be printed without end.
+Whether a program ends is found by running it with fuel."""
 import random
 
-LIBRARY = """@sum = λ{[]:0;<>:λh.λt.h+@sum(t)}
-@map = λ&f.λ{[]:[];<>:λh.λt.f(h)<>@map(f,t)}
-@app = λ{[]:λb.b;<>:λh.λt.λb.h<>@app(t,b)}
-@rep = λ{0:λx.[];λn.λ&x.x<>@rep((n&&3)-1,x)}
-@fib = λ{0:0;1:1;λ&n.@fib((n&&7)-1)+@fib((n&&7)-2)}
+LIBRARY = """@sum = λ{0:λl.0;λd.λ{[]:0;<>:λh.λt.h+@sum(d-1,t)}}
+@map = λ{0:λf.λl.l;λd.λ&f.λ{[]:[];<>:λh.λt.f(h)<>@map(d-1,f,t)}}
+@app = λ{0:λa.λb.b;λd.λ{[]:λb.b;<>:λh.λt.λb.h<>@app(d-1,t,b)}}
+@rep = λ{0:λn.λx.[];λd.λ{0:λx.[];λn.λ&x.x<>@rep(d-1,(n&&3)-1,x)}}
+@fib = λ{0:λn.n;λ&d.λ{0:0;1:1;λ&n.@fib(d-1,(n&&7)-1)+@fib(d-1,(n&&7)-2)}}
 """
 OPERATORS = ["+", "-", "*", "/", "%", "&&", "||", "^", "<<", ">>", "<", "<=", ">", ">=", "==", "!=", "~"]
 LABELS = ["A", "B", "c", "_d"[1:], "Z9"]
@@ -147,10 +148,12 @@ class Generator:
     def arithmetic(self, _):
         return f"(({self.term('num')}) {self.rng.choice(OPERATORS)} ({self.term('num')}))"
 
+    def depth(self, most):
+        """Calls of a recursive function; what waits for a variable is printed with all of them."""
+        return 2 if self.free else most
+
     def called(self, _):
-        if self.free:
-            return self.number()  # a recursive function of a variable has no normal form
-        return self.rng.choice([lambda: f"@sum({self.term('list')})", lambda: f"@fib({self.term('num')} && 7)"])()
+        return self.rng.choice([lambda: f"@sum({self.depth(6)},{self.term('list')})", lambda: f"@fib({self.depth(4)},{self.term('num')} && 7)"])()
 
     def equality(self, _):
         kind = self.rng.choice(KINDS)
@@ -162,11 +165,9 @@ class Generator:
         return f"(({self.term('num')}) {self.rng.choice(['.&.', '.|.'])} ({self.term('num')}))"
 
     def list(self, _):
-        if self.free:
-            return f"(({self.term('num')})<>({self.term('list')}))"
         return self.rng.choice([lambda: f"(({self.term('num')})<>({self.term('list')}))", lambda: f"[{self.term('num')},{self.term('num')}]",
-                                lambda: f"@map({self.term('fun')},{self.term('list')})", lambda: f"@app({self.term('list')},{self.term('list')})",
-                                lambda: f"@rep({self.term('num')} && 3,{self.term('num')})"])()
+                                lambda: f"@map({self.depth(5)},{self.term('fun')},{self.term('list')})", lambda: f"@app({self.depth(6)},{self.term('list')},{self.term('list')})",
+                                lambda: f"@rep({self.depth(4)},{self.term('num')} && 3,{self.term('num')})"])()
 
     def function(self, _):
         name = self.fresh()

@@ -15,7 +15,11 @@ OPERATORS = {"ADD": lambda a, b: a + b, "SUB": lambda a, b: a - b, "MUL": lambda
 
 
 class OutOfFuel(Exception):
-    pass
+    """`counted`: there were more interactions. If not, the definitions that were unfolded or the calls that wait are very many."""
+
+    def __init__(self, counted):
+        super().__init__()
+        self.counted = counted
 
 
 class Machine:
@@ -37,7 +41,7 @@ class Machine:
         self.steps += 1
         self.rows[row] = self.rows.get(row, 0) + 1
         if self.fuel is not None and self.count > self.fuel:
-            raise OutOfFuel
+            raise OutOfFuel(counted=True)
 
     def wnf(self, term):
         stack = []
@@ -90,7 +94,7 @@ class Machine:
                 self.open = self.open or tag == "VAR" and term.cell.entered not in self.calls
                 return term
             if self.fuel is not None and max(self.unfoldings, len(stack)) > 10 * self.fuel:
-                raise OutOfFuel
+                raise OutOfFuel(counted=False)
 
     def enter(self, cell):
         if cell.entered != 0:
