@@ -22,8 +22,13 @@ inline void Evaluation::fetchAhead(Entries& entries) const {
   const Term* far = heap + locOf(entries[kFar]);
   const Term near = entries[kNear];
   __builtin_prefetch(far), __builtin_prefetch(far + kLastWord);
-  if (isLifted(tagOf(near)))
+  if (isLifted(tagOf(near))) {
     __builtin_prefetch(heap + locOf(heap[liftedSide(near)]));
+    // Operands wait for cells of the piece that their own piece was part of.
+    const Term* piece = heap + locOf(near);
+    __builtin_prefetch(heap + locOf(piece[kLiftedOperands]));
+    __builtin_prefetch(heap + locOf(piece[kLiftedOperands - 1 + liftedCount(*piece)]));
+  }
 }
 
 Result<void> Evaluation::collapseRoot(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print) {
