@@ -47,7 +47,9 @@ def element(a, index):
 @pytest.mark.parametrize("kernel", ["rows", "fours"])
 @pytest.mark.parametrize("grid, block", [("64", "32"), ("37", "16"), ("9", "8"), ("128", "128")])
 @pytest.mark.parametrize("count, pitch, start, missing", [(64, 64, 0, 0), (132, 160, 4, 0), (8, 8, 0, 30), (0, 8, 0, 0), (20, 0, 8, 3), (24, 2**26, 0, 0),
-                                                        (40, 64, 2**32 - 16, 0), (28, 2**32 - 32, 4096, 7)])
+                                                        (40, 64, 2**32 - 16, 0), (28, 2**32 - 32, 4096, 7),
+                                                        # rows that share sets of the cache
+                                                        (200, 128, 0, 0), (300, 256, 4, 40), (140, 2**32 - 128, 8000, 0), (520, 0, 8, 12), (200, 1024, 2**32 - 100, 0)])
 def test_threads_with_a_row_each(vortex, device, tmp_path, kernel, grid, block, count, pitch, start, missing):
     rng = np.random.default_rng()
     n = int(grid)

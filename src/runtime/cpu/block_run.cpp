@@ -21,6 +21,7 @@ constexpr uint64_t kInlineNs = 8000;
 constexpr uint64_t kInlineLimitNs = 20000;
 constexpr uint64_t kClockNs = 1000;  ///< the clock is read about this often while running inline
 constexpr uint64_t kGrainNs = 4000;  ///< parts of the pool's work are not split below this
+constexpr uint64_t kBandRows = 16;   ///< of blocks; what they read beside each other should fit the second-level cache
 
 uint64_t nowNs() {
   return static_cast<uint64_t>(
@@ -49,8 +50,9 @@ private:
 
 }  // namespace
 
-BlockRun::BlockRun(const hal::Launch& launch, const hal::LaunchPhase& phase, artifact::CpuEntry entry, Scratch scratch)
-    : launch_(launch), phase_(phase), entry_(entry), scratch_(scratch) {}
+BlockRun::BlockRun(const hal::Launch& launch, const hal::LaunchPhase& phase, artifact::CpuEntry entry, Scratch scratch,
+                   Order order)
+    : launch_(launch), phase_(phase), entry_(entry), scratch_(scratch), order_(order) {}
 
 uint32_t BlockRun::run(Workers& workers, PhaseHistory& history) {
   const uint64_t blocks = phase_.blocks, expected = history.blockPicoseconds.load(std::memory_order_relaxed);
@@ -90,15 +92,36 @@ void BlockRun::runInline(uint64_t& next, uint64_t end, uint64_t picosecondsPerBl
   }
 }
 
+/// The block that runs as number `index`.
+void BlockRun::place(uint64_t index, artifact::CpuBlock& block) const {
+  const uint64_t columns = block.grid[0], plane = columns * block.grid[1], first = index % plane;
+  const uint64_t height = order_ == Order::Bands ? kBandRows : 1, top = first / (columns * height) * height;
+  const uint64_t rows = std::min(height, block.grid[1] - top), inBand = first - top * columns;
+  block.id[0] = static_cast<uint32_t>(inBand / rows);
+  block.id[1] = static_cast<uint32_t>(top + inBand % rows);
+  block.id[2] = static_cast<uint32_t>(index / plane);
+}
+
+/// From block `index - 1` to the next one. Divisions would cost small blocks more than these steps.
+void BlockRun::advance(uint64_t index, artifact::CpuBlock& block) const {
+  if (order_ == Order::Bands)
+    return place(index, block);
+  if (++block.id[0] != block.grid[0])
+    return;
+  block.id[0] = 0;
+  if (++block.id[1] == block.grid[1]) {
+    block.id[1] = 0;
+    ++block.id[2];
+  }
+}
+
 void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
   const FloatingPointDefaults defaults;
   const uint64_t start = nowNs();
   artifact::CpuBlock block{};
   std::copy_n(phase_.grid, 3, block.grid);
   std::copy_n(phase_.block, 3, block.block);
-  block.id[0] = static_cast<uint32_t>(begin % block.grid[0]);
-  block.id[1] = static_cast<uint32_t>(begin / block.grid[0] % block.grid[1]);
-  block.id[2] = static_cast<uint32_t>(begin / block.grid[0] / block.grid[1]);
+  place(begin, block);
   block.worker = worker;
   block.scratch = scratch_.base ? scratch_.base + worker * scratch_.bytesPerWorker : nullptr;
   Caller caller{this, {}};
@@ -107,19 +130,16 @@ void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
   block.context = &caller;
   const uint64_t* slots = launch_.slotsOf(phase_).data();
   for (uint64_t index = begin; index < end; ++index) {
-    if (index > firstFault_.load(std::memory_order_relaxed))
+    const uint64_t number =
+        block.id[0] + uint64_t{block.grid[0]} * (block.id[1] + uint64_t{block.grid[1]} * block.id[2]);
+    const bool isSkipped = number > firstFault_.load(std::memory_order_relaxed);
+    if (isSkipped && order_ == Order::Rows)
       break;
     if (scratch_.poison && scratch_.base)
       std::memset(block.scratch, 0xff, phase_.scratchBytes);
-    if (const uint32_t code = entry_(slots, &block); code != 0)
-      reportFault(index, code, std::exchange(caller.faultText, {}));
-    if (++block.id[0] == block.grid[0]) {
-      block.id[0] = 0;
-      if (++block.id[1] == block.grid[1]) {
-        block.id[1] = 0;
-        ++block.id[2];
-      }
-    }
+    if (const uint32_t code = isSkipped ? 0 : entry_(slots, &block); code != 0)
+      reportFault(number, code, std::exchange(caller.faultText, {}));
+    advance(index + 1, block);
   }
 #if defined(__x86_64__)
   _mm_sfence();  // kernels may store around the caches, which releasing the part's completion does not order

@@ -37,7 +37,7 @@ protected:
       return scratch.takeError();
     for (const hal::LaunchPhase& phase : launch.phases) {
       const auto index = static_cast<size_t>(phase.phase - kernel.artifact().phases.data());
-      BlockRun run(launch, phase, kernel.entry(index), scratchOf(phase, *scratch));
+      BlockRun run(launch, phase, kernel.entry(index), scratchOf(phase, *scratch), kernel.order(index));
       const Result<uint32_t> code = phase.phase->isCooperative
                                         ? run.runTogether()
                                         : Result<uint32_t>(run.run(resources_->workers, kernel.history(index)));

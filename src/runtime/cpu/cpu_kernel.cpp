@@ -6,6 +6,7 @@
 #include "runtime/cpu/meeting.h"
 #include "runtime/hal/launch.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace vortex::cpu {
@@ -95,7 +96,11 @@ Result<hal::KernelRef> CpuKernel::load(const hal::Device* device, std::shared_pt
     if (!entry)
       return Error{
           concat("cannot load kernel '", kernel->name, "': its object defines no function '", phase.symbol, "'")};
-    loaded->phases_.push_back({reinterpret_cast<artifact::CpuEntry>(entry), std::make_unique<PhaseHistory>()});
+    const bool isInBands = std::ranges::any_of(kernel->facts, [&](const artifact::Fact& fact) {
+      return fact.value != 0 && fact.key == concat("bands.", phase.symbol);
+    });
+    loaded->phases_.push_back({reinterpret_cast<artifact::CpuEntry>(entry), std::make_unique<PhaseHistory>(),
+                               isInBands ? BlockRun::Order::Bands : BlockRun::Order::Rows});
   }
   return hal::KernelRef(std::move(loaded));
 }

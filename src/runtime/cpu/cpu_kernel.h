@@ -21,6 +21,8 @@ public:
 
   artifact::CpuEntry entry(size_t phase) const { return phases_[phase].entry; }
   PhaseHistory& history(size_t phase) const { return *phases_[phase].history; }
+  /// As the fact "bands.<symbol>" says.
+  BlockRun::Order order(size_t phase) const { return phases_[phase].order; }
 
 private:
   CpuKernel(const hal::Device* device, std::shared_ptr<const artifact::Kernel> kernel,
@@ -29,6 +31,7 @@ private:
   struct Phase {
     artifact::CpuEntry entry;
     std::unique_ptr<PhaseHistory> history;
+    BlockRun::Order order;
   };
   std::unique_ptr<LoadedObject> object_;
   std::vector<Phase> phases_;

@@ -7,6 +7,7 @@
 #include "target/cpu/keep_values.h"
 #include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles.h"
+#include "target/cpu/walk_blocks.h"
 #include "target/interface/describe.h"
 #include "target/interface/llvm_module.h"
 #include "target/interface/stopwatch.h"
@@ -59,6 +60,8 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
     artifact::Phase described = describePhase(phase, kernel);
     described.scratchBytes = kernel.sizes.add(emit::emitKernelFunctions(state, phase, described.symbol));
+    if (runsInBands(phase))
+      kernel.facts.push_back({"bands." + described.symbol, 1, false});
     kernel.phases.push_back(std::move(described));
     describeGuards(phase, kernel);
   }

@@ -3,6 +3,9 @@
 // Lane by lane, a round takes one element of each row: as many scalar loads as there are lanes, of lines that often share a set of the first-level
 // cache, since rows are powers of two apart. A batch takes as many rounds as a vector register has elements: one vector of each row, transposed
 // in registers, and then the rounds in their order, so that sums round as they did. On a product with rows of 16 KB that is 4 times faster.
+//
+// Rows that lie in few sets of the cache take each other's lines before the next batch reads on in them. Of such rows, pieces of some lines are copied
+// first, row by row, and batches read the copies: twice as fast on that product, and a sixth slower where rows do not share sets.
 #include "target/cpu/emit/region_emitter.h"
 
 #include <llvm/ADT/MapVector.h>
@@ -15,7 +18,10 @@ namespace scf = mlir::scf;
 using llvm::Value;
 
 static constexpr unsigned kMostOps = 256;  ///< of a body that is emitted for each round of a batch
-static constexpr unsigned kRow = 8;        ///< elements of 4 bytes in a register
+static constexpr int64_t kRow = 8;         ///< elements of 4 bytes in a register
+static constexpr int64_t kStaged =
+    2048;  ///< elements that are copied at once: a quarter of a first-level cache of 32 KiB
+static constexpr int64_t kFewSets = 128;  ///< rows a multiple of so many elements apart share sets, at most 8 of 64
 
 namespace {
 
@@ -133,8 +139,8 @@ llvm::SmallVector<RegionEmitter::RowLoads> RegionEmitter::findRows(scf::ForOp lo
   return isAlike && rows.size() <= kMostRows ? rows : llvm::SmallVector<RowLoads>();
 }
 
-/// Whether the next `kRow` elements of each lane's row are there, i1; null: that is not known of them. Their lanes' first ones in `offset`.
-Value* RegionEmitter::proveRows(scf::ForOp loop, const RowLoads& row, Lane& offset) {
+/// Whether the next `count` elements of each lane's row are there, i1; null: that is not known of them. Their lanes' first ones in `offset`.
+Value* RegionEmitter::proveRows(scf::ForOp loop, const RowLoads& row, int64_t count, Lane& offset) {
   ir::LoadOp load = row.first;
   llvm::DenseSet<mlir::Operation*> emitted;
   emitChain(*loop.getBody(), load.getIndices()[0], emitted);
@@ -146,7 +152,7 @@ Value* RegionEmitter::proveRows(scf::ForOp loop, const RowLoads& row, Lane& offs
   if (!offset.isAffine() || offset.constantStride().value_or(kRow) < 2)
     return nullptr;
   for (auto [index, extent] : inOrder.bounds) {
-    const Lane last = math_.add(index, Lane::uniform(ir_.getInt64(kRow - 1)));
+    const Lane last = math_.add(index, Lane::uniform(ir_.getInt64(count - 1)));
     for (const Lane& end : {index, last}) {
       Value* inside = math_.provesAll(llvm::CmpInst::ICMP_ULT, end, extent);
       if (!inside)
@@ -163,7 +169,7 @@ Value* RegionEmitter::proveRows(scf::ForOp loop, const RowLoads& row, Lane& offs
                       ? wide.value
                       : ir_.CreateAdd(wide.value, ir_.CreateMul(wide.stride, ir_.getInt64(shape_.width - 1)));
     most = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, wide.value, most);
-    Value* stays = ir_.CreateICmpULT(ir_.CreateAdd(most, ir_.getInt64(kRow)), ir_.getInt64(int64_t{1} << 32));
+    Value* stays = ir_.CreateICmpULT(ir_.CreateAdd(most, ir_.getInt64(count)), ir_.getInt64(int64_t{1} << 32));
     holds = holds ? ir_.CreateAnd(holds, stays) : stays;
   }
   return holds;
@@ -190,23 +196,40 @@ static void transpose(llvm::IRBuilder<>& ir, llvm::MutableArrayRef<Value*> v) {
   }
 }
 
-/// Vector k: element k behind the first one of each lane's row.
-Values RegionEmitter::loadRows(const RowLoads& row, const Lane& offset) {
+/// Where the row of a lane is, given as i64.
+Value* RegionEmitter::rowPointer(const RowLoads& row, const Lane& offset, Value* lane) {
   ir::LoadOp load = row.first;
   const Access all = access(load.getView(), load.getIndices(), {}, false);
+  return elementPointer(ir_, all.type, all.pointer, ir_.CreateAdd(offset.value, ir_.CreateMul(offset.stride, lane)));
+}
+
+/// Vector k: element k of each lane's row, which begins at `pointer(lane)`.
+Values RegionEmitter::loadColumns(llvm::function_ref<Value*(Value* lane)> pointer) {
   llvm::Type* vector = llvm::FixedVectorType::get(ir_.getFloatTy(), kRow);
   Values columns(kRow);
   for (unsigned lane = 0; lane < shape_.width; lane += kRow) {
     Value* v[kRow];
-    for (unsigned i = 0; i < kRow; ++i) {
-      Value* at = ir_.CreateAdd(offset.value, ir_.CreateMul(offset.stride, ir_.getInt64(lane + i)));
-      v[i] = ir_.CreateAlignedLoad(vector, elementPointer(ir_, all.type, all.pointer, at), llvm::Align(4));
-    }
+    for (unsigned i = 0; i < kRow; ++i)
+      v[i] = ir_.CreateAlignedLoad(vector, pointer(ir_.getInt64(lane + i)), llvm::Align(4));
     transpose(ir_, v);
     for (unsigned i = 0; i < kRow; ++i)
       columns[i] = columns[i] ? joined(columns[i], v[i]) : v[i];
   }
   return columns;
+}
+
+/// Copies `count` elements of each lane's row to `staged`, row by row.
+void RegionEmitter::stageRows(const RowLoads& row, const Lane& offset, llvm::AllocaInst* staged, int64_t count) {
+  const int64_t piece = e_.features.avx512 ? 16 : 8;
+  llvm::Type* vector = llvm::FixedVectorType::get(ir_.getFloatTy(), unsigned(piece));
+  emit::emitFor(ir_, ir_.getInt64(0), ir_.getInt64(shape_.width), ir_.getInt64(1), [&](Value* lane) {
+    Value *from = rowPointer(row, offset, lane),
+          *to = ir_.CreateGEP(ir_.getFloatTy(), staged, ir_.CreateMul(lane, ir_.getInt64(count)));
+    for (int64_t i = 0; i < count; i += piece) {
+      const auto at = [&](Value* base) { return ir_.CreateGEP(ir_.getFloatTy(), base, ir_.getInt64(i)); };
+      ir_.CreateAlignedStore(ir_.CreateAlignedLoad(vector, at(from), llvm::Align(4)), at(to), llvm::Align(4));
+    }
+  });
 }
 
 Value* RegionEmitter::joined(Value* low, Value* high) {
@@ -223,15 +246,27 @@ Value* RegionEmitter::joined(Value* low, Value* high) {
   return ir_.CreateShuffleVector(low, high, all);
 }
 
-/// Rounds in batches, as long as rows are inside of their bounds. State: the counter, and what the loop carries; gives what is left to do.
-/// Nothing: the loop reads no rows.
-std::optional<Values> RegionEmitter::emitBatches(scf::ForOp loop, Value* lower, Value* upper, const Values& initial) {
-  const llvm::SmallVector<RowLoads> rows = findRows(loop);
-  if (rows.empty())
-    return std::nullopt;
-  const int64_t rounds = kRow / rows[0].step;
-  Values state{lower};
-  llvm::append_range(state, initial);
+/// The rounds whose elements are `columns`, one vector each for all lanes, from round `counter` on; gives what the loop carries then.
+Values RegionEmitter::emitRounds(scf::ForOp loop, Value* counter, Values carried, llvm::ArrayRef<RowLoads> rows,
+                                 llvm::ArrayRef<Values> columns) {
+  for (int64_t round = 0; round < kRow / rows[0].step; ++round) {
+    set(loop.getInductionVar(), Lane::uniform(ir_.CreateAdd(counter, ir_.getInt64(round))));
+    setAll(loop.getRegionIterArgs(), carried);
+    for (auto [row, column] : llvm::zip(rows, columns))
+      for (auto [load, behind] : row.loads)
+        loaded_[load] = column[size_t(round * row.step + behind)];
+    emitBlock(*loop.getBody());
+    carried = yields(loop.getBody()->getTerminator(), loop.getRegionIterArgs());
+  }
+  loaded_.clear();
+  return carried;
+}
+
+/// As many rounds as `count` elements of a row are, again and again as long as rows are inside of their bounds. State: the counter, and what
+/// the loop carries. `when` (may be null) and `body`: of the rows' first places; `body` of the counter and what is carried, too.
+Values RegionEmitter::emitPieces(scf::ForOp loop, llvm::ArrayRef<RowLoads> rows, int64_t count, Value* upper,
+                                 const Values& state, PieceTest when, PieceBody body) {
+  const int64_t rounds = count / rows[0].step;
   llvm::SmallVector<Lane> offsets(rows.size());
   bool isKnown = true;
   const auto before = [&](llvm::ArrayRef<Value*> args, Values& forwarded) {
@@ -240,34 +275,61 @@ std::optional<Values> RegionEmitter::emitBatches(scf::ForOp loop, Value* lower, 
     Value* goesOn = ir_.CreateAnd(ir_.CreateICmpSLT(args[0], upper),
                                   ir_.CreateICmpUGE(ir_.CreateSub(upper, args[0]), ir_.getInt64(rounds)));
     for (auto [row, offset] : llvm::zip(rows, offsets)) {
-      Value* inside = proveRows(loop, row, offset);
+      Value* inside = proveRows(loop, row, count, offset);
       isKnown &= inside != nullptr;
       goesOn = inside ? ir_.CreateAnd(goesOn, inside) : ir_.getFalse();
     }
-    return goesOn;
+    return !isKnown || !when ? goesOn : ir_.CreateAnd(goesOn, when(offsets));
   };
   const auto after = [&](llvm::ArrayRef<Value*> args) {
-    Values next(args.begin(), args.end());
-    llvm::SmallVector<Values> columns;
-    if (isKnown)
-      for (auto [row, offset] : llvm::zip(rows, offsets))
-        columns.push_back(loadRows(row, offset));
-    for (int64_t round = 0; round < rounds && isKnown; ++round) {
-      set(loop.getInductionVar(), Lane::uniform(ir_.CreateAdd(args[0], ir_.getInt64(round))));
-      setAll(loop.getRegionIterArgs(), llvm::ArrayRef(next).drop_front());
-      for (auto [row, column] : llvm::zip(rows, columns))
-        for (auto [load, behind] : row.loads)
-          loaded_[load] = column[size_t(round * row.step + behind)];
-      emitBlock(*loop.getBody());
-      const Values carried = yields(loop.getBody()->getTerminator(), loop.getRegionIterArgs());
-      next.assign(1, args[0]);
-      llvm::append_range(next, carried);
-    }
-    loaded_.clear();
-    next[0] = ir_.CreateAdd(args[0], ir_.getInt64(rounds));
+    Values next{ir_.CreateAdd(args[0], ir_.getInt64(rounds))};
+    llvm::append_range(next, isKnown ? body(offsets, args[0], Values(args.drop_front())) : Values(args.drop_front()));
     return next;
   };
   return emit::emitWhile(ir_, state, before, after);
+}
+
+/// Rounds in pieces and batches; gives the counter and what the loop carries behind them. Nothing: the loop reads no rows.
+std::optional<Values> RegionEmitter::emitBatches(scf::ForOp loop, Value* lower, Value* upper, const Values& initial) {
+  const llvm::SmallVector<RowLoads> rows = findRows(loop);
+  if (rows.empty())
+    return std::nullopt;
+  const int64_t count = std::max(2 * kRow, kStaged / (int64_t(shape_.width) * int64_t(rows.size())));
+  llvm::Type* staging = llvm::ArrayType::get(ir_.getFloatTy(), uint64_t(count) * shape_.width);
+  llvm::SmallVector<llvm::AllocaInst*> staged;
+  for (size_t i = 0; i < rows.size(); ++i)
+    staged.push_back(entryAlloca(ir_, staging));
+  Values state{lower};
+  llvm::append_range(state, initial);
+  const auto shareSets = [&](llvm::ArrayRef<Lane> offsets) {
+    Value* any = ir_.getFalse();
+    for (const Lane& offset : offsets)
+      any = ir_.CreateOr(any, ir_.CreateICmpEQ(ir_.CreateURem(offset.stride, ir_.getInt64(kFewSets)), ir_.getInt64(0)));
+    return any;
+  };
+  state = emitPieces(
+      loop, rows, count, upper, state, shareSets, [&](llvm::ArrayRef<Lane> offsets, Value* counter, Values carried) {
+        for (auto [row, offset, copy] : llvm::zip(rows, offsets, staged))
+          stageRows(row, offset, copy, count);
+        return emit::emitFor(ir_, ir_.getInt64(0), ir_.getInt64(count), ir_.getInt64(kRow), carried,
+                             [&](Value* first, llvm::ArrayRef<Value*> args) {
+                               llvm::SmallVector<Values> columns;
+                               for (llvm::AllocaInst* copy : staged)
+                                 columns.push_back(loadColumns([&](Value* lane) {
+                                   return ir_.CreateGEP(ir_.getFloatTy(), copy,
+                                                        ir_.CreateAdd(ir_.CreateMul(lane, ir_.getInt64(count)), first));
+                                 }));
+                               Value* round = ir_.CreateAdd(counter, ir_.CreateUDiv(first, ir_.getInt64(rows[0].step)));
+                               return emitRounds(loop, round, Values(args), rows, columns);
+                             });
+      });
+  return emitPieces(loop, rows, kRow, upper, state, nullptr,
+                    [&](llvm::ArrayRef<Lane> offsets, Value* counter, Values carried) {
+                      llvm::SmallVector<Values> columns;
+                      for (auto [row, offset] : llvm::zip(rows, offsets))
+                        columns.push_back(loadColumns([&](Value* lane) { return rowPointer(row, offset, lane); }));
+                      return emitRounds(loop, counter, std::move(carried), rows, columns);
+                    });
 }
 
 }  // namespace vortex::target::cpu::emit

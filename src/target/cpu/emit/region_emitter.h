@@ -133,8 +133,16 @@ private:
     llvm::SmallVector<mlir::Operation*> narrow;               ///< extensions of sums that must not wrap within a batch
   };
   llvm::SmallVector<RowLoads> findRows(mlir::scf::ForOp loop);
-  llvm::Value* proveRows(mlir::scf::ForOp loop, const RowLoads& row, Lane& offset);
-  Values loadRows(const RowLoads& row, const Lane& offset);
+  llvm::Value* proveRows(mlir::scf::ForOp loop, const RowLoads& row, int64_t count, Lane& offset);
+  llvm::Value* rowPointer(const RowLoads& row, const Lane& offset, llvm::Value* lane);
+  Values loadColumns(llvm::function_ref<llvm::Value*(llvm::Value* lane)> pointer);
+  void stageRows(const RowLoads& row, const Lane& offset, llvm::AllocaInst* staged, int64_t count);
+  Values emitRounds(mlir::scf::ForOp loop, llvm::Value* counter, Values carried, llvm::ArrayRef<RowLoads> rows,
+                    llvm::ArrayRef<Values> columns);
+  using PieceTest = llvm::function_ref<llvm::Value*(llvm::ArrayRef<Lane> offsets)>;
+  using PieceBody = llvm::function_ref<Values(llvm::ArrayRef<Lane> offsets, llvm::Value* counter, Values carried)>;
+  Values emitPieces(mlir::scf::ForOp loop, llvm::ArrayRef<RowLoads> rows, int64_t count, llvm::Value* upper,
+                    const Values& state, PieceTest when, PieceBody body);
   llvm::Value* joined(llvm::Value* low, llvm::Value* high);
   std::optional<Values> emitBatches(mlir::scf::ForOp loop, llvm::Value* lower, llvm::Value* upper,
                                     const Values& initial);
