@@ -3,101 +3,55 @@
 //   rules  rules.vx: a function of each action in rules.def, as the kernels' language
 //   rows   rows.inc: which of them belongs to a frame and a tag
 #include "hvm/eval/code.h"
+#include "hvm/eval/rules_table.h"
 
 #include <cstdio>
-#include <cstring>
-#include <map>
 
 namespace vortex::hvm {
 namespace {
 
-constexpr uint32_t kTags = 64;  // of terms, and of frames
+void indent(unsigned depth) { std::printf("%*s", static_cast<int>(4 * depth), ""); }
 
-struct Row {
-  std::string names, action;
-  bool isCounted;
-};
+void writeAction(const RuleTable::Row& row, unsigned depth) {
+  if (!row.names.empty())
+    indent(depth), std::printf("// %s\n", row.names.c_str());
+  for (const std::string& line : RuleTable::linesOf(row.action + (row.isCounted ? " LINE lane.fired += 1" : "")))
+    indent(depth), std::puts(line.c_str());
+}
 
-class Table {
-public:
-  void add(const char* name, bool isCounted, uint32_t frame, uint32_t firstTag, uint32_t lastTag, std::string action) {
-    auto [found, isNew] = numberOf_.try_emplace((isCounted ? "1 " : "0 ") + action, rows_.size() + 1);
-    if (isNew)
-      rows_.push_back({"", std::move(action), isCounted});
-    std::string& names = rows_[found->second - 1].names;
-    if (*name && names.find(name) == std::string::npos)
-      names += (names.empty() ? "" : ", ") + std::string(name);
-    for (uint32_t tag = firstTag; tag <= lastTag; ++tag)
-      if (uint32_t& row = rowOf_[frame - kFrames][tag]; row == 0)
-        row = static_cast<uint32_t>(found->second);
+/// A search tree: a chain would test all numbers before the last.
+void writeTree(const RuleTable& table, uint32_t first, uint32_t last, unsigned depth) {
+  if (first == last)
+    return writeAction(table.rows()[first - 1], depth);
+  uint32_t middle = (first + last + 1) / 2;
+  indent(depth), std::printf("if rule < %u {\n", middle);
+  writeTree(table, first, middle - 1, depth + 1);
+  indent(depth), std::puts("} else {");
+  writeTree(table, middle, last, depth + 1);
+  indent(depth), std::puts("}");
+}
+
+void writeRules(const RuleTable& table) {
+  std::puts("// Written by rules_generator from rules.def.");
+  std::puts("import lane { Lane, MEMORY, AT_TERM, AT_VALUE, AT_LEAVE }");
+  std::puts("import net { Net }");
+  std::puts(
+      "import tags { App, Sup, Mat, C00, Num, Swi, Use, Op2, Dsu, Ddu, Eql, And, Or, Dry, Dp0, Dp1, OnMat, OnUse, "
+      "OnOp2Num, OnEqlRight }");
+  std::puts("import terms { SUB, make_term, tag_of, ext_of, loc_of, number_of, number, is_waiting }");
+  std::puts("import words { compute }\n");
+  std::puts("pub fn apply_rule(net: &mut Net, lane: &mut Lane, mem: &mut Tensor<u64, [MEMORY]> @local, rule: u32) {");
+  writeTree(table, 1, static_cast<uint32_t>(table.rows().size()), 1);
+  std::puts("}");
+}
+
+void writeRows(const RuleTable& table) {
+  for (uint32_t frame = kFrames; frame < kFrames + RuleTable::kTags; ++frame) {
+    for (uint32_t tag = 0; tag < RuleTable::kTags; ++tag)
+      std::printf("%u,", table.rowOf(frame, tag));
+    std::puts("");
   }
-  /// All other tags. Functions that are code have no row: see step_frame in machine.vx.
-  void addOther(const char* name, bool isCounted, uint32_t frame, const std::string& action) {
-    for (uint32_t tag = 0; tag < kTags; ++tag)
-      if (frame != OnArg || tag != Fun)
-        add(name, isCounted, frame, tag, tag, action);
-  }
-
-  void writeRules() const {
-    std::puts("// Written by rules_generator from rules.def.");
-    std::puts("import lane { Lane, MEMORY, AT_TERM, AT_VALUE, AT_LEAVE }");
-    std::puts("import net { Net }");
-    std::puts(
-        "import tags { App, Sup, Mat, C00, Num, Swi, Use, Op2, Dsu, Ddu, Eql, And, Or, Dry, Dp0, Dp1, OnMat, OnUse, "
-        "OnOp2Num, OnEqlRight }");
-    std::puts("import terms { SUB, make_term, tag_of, ext_of, loc_of, number_of, number, is_waiting }");
-    std::puts("import words { compute }\n");
-    std::puts("pub fn apply_rule(net: &mut Net, lane: &mut Lane, mem: &mut Tensor<u64, [MEMORY]> @local, rule: u32) {");
-    writeTree(1, static_cast<uint32_t>(rows_.size()), 1);
-    std::puts("}");
-  }
-
-  void writeRows() const {
-    for (const auto& frame : rowOf_) {
-      for (uint32_t row : frame)
-        std::printf("%u,", row);
-      std::puts("");
-    }
-  }
-
-private:
-  static void indent(unsigned depth) { std::printf("%*s", static_cast<int>(4 * depth), ""); }
-
-  /// A search tree: a chain would test all numbers before the last.
-  void writeTree(uint32_t first, uint32_t last, unsigned depth) const {
-    if (first == last)
-      return writeAction(rows_[first - 1], depth);
-    uint32_t middle = (first + last + 1) / 2;
-    indent(depth), std::printf("if rule < %u {\n", middle);
-    writeTree(first, middle - 1, depth + 1);
-    indent(depth), std::puts("} else {");
-    writeTree(middle, last, depth + 1);
-    indent(depth), std::puts("}");
-  }
-
-  /// The marks LINE separate statements.
-  static void writeAction(const Row& row, unsigned depth) {
-    if (!row.names.empty())
-      indent(depth), std::printf("// %s\n", row.names.c_str());
-    std::string text = row.action + (row.isCounted ? " LINE lane.fired += 1" : "");
-    for (size_t from = 0; from < text.size();) {
-      size_t to = std::min(text.find("LINE", from), text.size());
-      std::string line = text.substr(from, to - from);
-      line.erase(0, line.find_first_not_of(' '));
-      line.erase(line.find_last_not_of(' ') + 1);
-      if (!line.empty())
-        indent(depth), std::puts(line.c_str());
-      from = to + 4;
-    }
-  }
-
-  std::vector<Row> rows_;
-  std::map<std::string, size_t> numberOf_;
-  uint32_t rowOf_[kTags][kTags] = {};
-};
-
-#define TEXT(...) #__VA_ARGS__
-#define EXPANDED(...) TEXT(__VA_ARGS__)
+}
 
 // The vocabulary of rules.def.
 #define cur lane.cur
@@ -157,24 +111,8 @@ private:
 #define UNLESS_OPEN(x, ...)
 #define COMPARE(x) LINE lane.compare(net, x) LINE
 
-#define RULE(name, counted, frame, tag, ...) table.add(name, counted, frame, tag, tag, EXPANDED(__VA_ARGS__));
-#define RULE_CONSTRUCTOR(name, counted, frame, ...) table.add(name, counted, frame, C00, C16, EXPANDED(__VA_ARGS__));
-#define RULE_QUOTED(name, counted, frame, ...)                                                                         \
-  table.add(name, counted, frame, Nam, Dry, EXPANDED(__VA_ARGS__));                                                    \
-  table.add(name, counted, frame, Bjv, Bj1, EXPANDED(__VA_ARGS__));
-#define RULE_DUP(name, counted, tag, ...)                                                                              \
-  RULE(name, counted, OnDp0, tag, __VA_ARGS__) RULE(name, counted, OnDp1, tag, __VA_ARGS__)
-#define RULE_DUP_CONSTRUCTOR(name, counted, ...)                                                                       \
-  RULE_CONSTRUCTOR(name, counted, OnDp0, __VA_ARGS__) RULE_CONSTRUCTOR(name, counted, OnDp1, __VA_ARGS__)
-#define RULE_DUP_QUOTED(name, counted, ...)                                                                            \
-  for (uint32_t frame : {OnDp0, OnDp1}) {                                                                              \
-    table.add(name, counted, frame, Nam, Nam, EXPANDED(__VA_ARGS__));                                                  \
-    table.add(name, counted, frame, Bjv, Bj1, EXPANDED(__VA_ARGS__));                                                  \
-  }
-#define RULE_OTHER(name, counted, frame, ...) table.addOther(name, counted, frame, EXPANDED(__VA_ARGS__));
-
-Table readRules() {
-  Table table;
+RuleTable readRules() {
+  RuleTable table;
 #include "hvm/eval/rules.def"
   return table;
 }
@@ -222,9 +160,9 @@ int main(int argc, char** argv) {
   if (what == "tags")
     vortex::hvm::writeTags();
   else if (what == "rules")
-    vortex::hvm::readRules().writeRules();
+    vortex::hvm::writeRules(vortex::hvm::readRules());
   else if (what == "rows")
-    vortex::hvm::readRules().writeRows();
+    vortex::hvm::writeRows(vortex::hvm::readRules());
   else
     return std::fprintf(stderr, "rules_generator tags|rules|rows\n"), 2;
   return 0;
