@@ -4,53 +4,117 @@ A trace holds what those were when it was made. Each launch compares them, and a
 of the function and of the functions, classes and modules that it names, as far as these are not of libraries."""
 from __future__ import annotations
 
+import array
 import collections
+import functools
 import itertools
 import sys
 import types
 import warnings
+import weakref
 
 import numpy as np
 
 from ._values import Traced, constexpr
 
 _LIBRARIES = {"metile", "vortex", "numpy", "torch", "cupy", "ml_dtypes", *sys.stdlib_module_names} - {"__main__"}
+_NO_STATE = {*_LIBRARIES, "builtins", "_vortex", "_vortex_compiler"}
 _DEPTH = 8
 _ARRAY_BYTES = 1 << 16  # a larger array is compared by identity
 _ATOMS = (int, str, bytes, complex, bool, type(None), type(Ellipsis))
 _MISSING = object()
 
 
+class _Itself:
+    """A thing of which only is compared which one it is. It is not kept alive, if Python allows that: another may have its `id` later."""
+
+    __slots__ = ("_hash", "_ref")
+
+    def __init__(self, value):
+        self._hash = id(value)
+        try:
+            self._ref = weakref.ref(value)
+        except TypeError:
+            self._ref = lambda: value
+
+    def __eq__(self, other):
+        return isinstance(other, _Itself) and (value := self._ref()) is not None and value is other._ref()
+
+    def __hash__(self):
+        return self._hash
+
+
 def fingerprint(value, depth: int = _DEPTH, closures: bool = True):
     """Something that is equal as long as the value and what it holds are."""
+    return _fingerprint(value, depth, closures, {})
+
+
+def _fingerprint(value, depth: int, closures: bool, seen: dict):
+    """`seen`: containers and objects by id, with their number and the depth at which they were looked at."""
+    if type(value) in _ATOMS:
+        return type(value), value
+    if type(value) is float:
+        return float, repr(value)
     if isinstance(value, constexpr):
         value = value.value
-    if isinstance(value, _ATOMS):
-        return type(value), value
-    if isinstance(value, (float, np.generic)):
-        return type(value), repr(value)
+    if isinstance(value, (*_ATOMS, float, np.generic)):
+        own = repr(value) if isinstance(value, (float, np.generic)) else value
+        return (type(value), own, tuple((name, repr(part)) for name, part in attributes_of(value).items())) if is_user_object(value) else (type(value), own)
     if depth == 0 or isinstance(value, (Traced, type, types.ModuleType)):
-        return id(value)
-    if isinstance(value, (list, tuple, collections.deque)):
-        return type(value), tuple(fingerprint(element, depth - 1) for element in value)
-    if isinstance(value, dict):
-        return type(value), tuple((fingerprint(key, depth - 1), fingerprint(element, depth - 1)) for key, element in value.items())
-    if isinstance(value, (set, frozenset)):
-        return type(value), frozenset(fingerprint(element, depth - 1) for element in value)
+        return _Itself(value)
     if isinstance(value, np.ndarray):
-        return (value.shape, value.dtype.str, value.tobytes()) if value.nbytes <= _ARRAY_BYTES else id(value)
-    if isinstance(value, types.FunctionType):
-        if not closures:
-            return value.__code__
-        defaults = fingerprint(value.__defaults__, depth - 1), fingerprint(value.__kwdefaults__, depth - 1)
-        return value.__code__, *defaults, tuple(fingerprint(cell_value(cell), 2) for cell in value.__closure__ or ())
+        return (value.shape, value.dtype.str, value.tobytes()) if value.nbytes <= _ARRAY_BYTES else _Itself(value)
+    if isinstance(value, (bytearray, memoryview, array.array)):
+        return (type(value), bytes(value)) if memoryview(value).nbytes <= _ARRAY_BYTES else _Itself(value)
+    known = seen.get(id(value))
+    if known is not None and known[1] >= depth:
+        return "again", known[0]
+    seen[id(value)] = (known or (len(seen),))[0], depth
+
+    def of(part, most=_DEPTH):
+        return _fingerprint(part, min(most, depth - 1), True, seen)
+
     if isinstance(value, types.GeneratorType):
-        return id(value), value.gi_frame.f_lasti if value.gi_frame else -1
+        return _Itself(value), value.gi_frame.f_lasti if value.gi_frame else -1
     if _is_iterator(value):
-        return id(value), _state_of(value)
-    if is_user_object(value):
-        return type(value), fingerprint(attributes_of(value), depth - 1)
-    return id(value)
+        return _Itself(value), _state_of(value)
+    if not closures and isinstance(value, types.FunctionType):
+        return value.__code__, of(value.__dict__)
+    parts = [_elements_of(value, of)]
+    attributes = value.__dict__ if isinstance(value, types.FunctionType) else attributes_of(value) if is_user_object(value) else ()
+    if attributes:
+        parts.append(tuple([(name, of(part)) for name, part in attributes.items()]))
+    return (type(value), *parts) if parts != [None] or is_user_object(value) else _Itself(value)
+
+
+def _elements_of(value, of):
+    """What a value of Python's own types holds."""
+    if isinstance(value, (list, tuple, collections.deque)):
+        return tuple(map(of, value))
+    if isinstance(value, (dict, types.MappingProxyType)):
+        return tuple((of(key), of(element)) for key, element in value.items())
+    if isinstance(value, (set, frozenset)):
+        return frozenset(map(of, value))
+    if isinstance(value, types.FunctionType):
+        cells = tuple(of(cell_value(cell), 2) for cell in value.__closure__ or ())
+        return value.__code__, of(value.__defaults__), of(value.__kwdefaults__), cells
+    held = _held_by(value)
+    return held and tuple(map(of, held))
+
+
+def _held_by(value) -> tuple | None:
+    """What Python's own callables and descriptors are made of."""
+    if isinstance(value, types.MethodType):
+        return value.__func__, value.__self__
+    if isinstance(value, functools.partial):
+        return value.func, value.args, value.keywords
+    if isinstance(value, functools.partialmethod):
+        return value.func, value.args, value.keywords
+    if isinstance(value, property):
+        return value.fget, value.fset
+    if isinstance(value, (staticmethod, classmethod)):
+        return (value.__func__,)
+    return (value.func,) if isinstance(value, functools.cached_property) else None
 
 
 def _is_iterator(value) -> bool:
@@ -71,8 +135,12 @@ def _state_of(iterator) -> str:
 
 def is_user_object(value) -> bool:
     """An instance of a class that is not of a library: its attributes may be state."""
-    return type(value).__module__.partition(".")[0] not in _LIBRARIES | {"builtins", "_vortex"} and not callable(value) or \
-        isinstance(value, types.SimpleNamespace)
+    return _may_have_state(type(value)) and not isinstance(value, type)
+
+
+@functools.lru_cache(maxsize=1024)
+def _may_have_state(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] not in _NO_STATE or issubclass(kind, types.SimpleNamespace)
 
 
 def attributes_of(value) -> dict:
@@ -104,9 +172,11 @@ class Outside:
         self._cells: list = []
         self._seen: set = set()
         self._classes: dict = {}
+        self._followed: dict = {}  # by id
         self._code(code, names)
         self._closure(cells)
         self._plain = list(self._names.values())
+        self._followed.clear()
         held = {id(value): value for _, _, value in self._plain} | {id(value): value for _, value in self._cells} | self._classes
         self._held = [(value, _state(value)) for value in held.values() if not isinstance(value, (*_ATOMS, float, types.ModuleType))]
 
@@ -130,7 +200,8 @@ class Outside:
             if names.get(name, _MISSING) is not value:
                 return name
         states = {id(value): state for value, state in self._held}
-        return next((name for _, name, value in self._plain if id(value) in states and _state(value) != states[id(value)]), None)
+        named = [(name, value) for _, name, value in self._plain] + [(value.__qualname__, value) for value in self._classes.values()]
+        return next((name for name, value in named if id(value) in states and _state(value) != states[id(value)]), None)
 
     def _code(self, code, names: dict) -> None:
         if code in self._seen:
@@ -161,30 +232,47 @@ class Outside:
         else:
             self._follow(value)
 
-    def _follow(self, value) -> None:
-        """Into functions, what wraps them, as kernels do, and the methods of classes."""
-        if not isinstance(value, types.FunctionType) and isinstance(getattr(value, "__dict__", {}).get("__wrapped__"), types.FunctionType):
-            value = value.__wrapped__
-        if isinstance(value, types.MethodType):
-            value = value.__func__
+    def _follow(self, value, depth: int = _DEPTH) -> None:
+        """Into functions, what wraps them, as kernels do, classes with what they inherit, and what objects and containers hold."""
+        if depth == 0 or isinstance(value, (*_ATOMS, float, np.generic, np.ndarray, Traced, types.ModuleType)) or id(value) in self._followed:
+            return
+        self._followed[id(value)] = value
+        if not isinstance(value, type):
+            attributes = attributes_of(value) if is_user_object(value) else getattr(value, "__dict__", {})
+            wrapped = attributes.get("__wrapped__")
+            parts = attributes.values() if is_user_object(value) or isinstance(value, types.FunctionType) else (wrapped,)
+            for part in (*parts, *(_held_by(value) or ()), *_elements(value)):
+                self._follow(part, depth - 1)
         if isinstance(value, types.FunctionType):
             if not _is_of_library(value.__module__) and value.__code__ not in self._seen:
                 self._code(value.__code__, value.__globals__)
                 self._closure(value.__closure__)
         elif isinstance(value, type):
-            if not _is_of_library(value.__module__) and value not in self._seen:
-                self._seen.add(value)
-                self._classes[id(value)] = value
-                for member in list(value.__dict__.values()):
-                    self._follow(getattr(member, "__func__", member) if not isinstance(member, type) else None)
+            self._class(value)
         elif is_user_object(value):
-            self._follow(type(value))
+            self._class(type(value))
+
+    def _class(self, value: type) -> None:
+        for part in (*value.__mro__, *type(value).__mro__):
+            if part not in self._seen and not _is_of_library(part.__module__) and part.__module__ != "builtins":
+                self._seen.add(part)
+                self._classes[id(part)] = part
+                for member in list(part.__dict__.values()):
+                    if not isinstance(member, type):
+                        self._follow(member)
+
+
+def _elements(value) -> tuple:
+    if isinstance(value, (list, tuple, collections.deque, set, frozenset)):
+        return tuple(value)
+    return (*value.keys(), *value.values()) if isinstance(value, (dict, types.MappingProxyType)) else ()
 
 
 def _state(value):
-    """Of a class its own attributes that are no functions, of everything else its fingerprint."""
+    """Of a class its own attributes, of which Python changes some with two underscores itself, of everything else its fingerprint."""
     if isinstance(value, type):
-        return tuple((name, fingerprint(member)) for name, member in value.__dict__.items() if not name.startswith("__"))
+        return tuple((name, fingerprint(member)) for name, member in value.__dict__.items()
+                     if not name.startswith("__") or isinstance(member, (types.FunctionType, staticmethod, classmethod, property)))
     return fingerprint(value)
 
 
