@@ -137,10 +137,8 @@ void makeTotal(front::Unit& unit) {
                                           "an integer that does not fit is among what it is made of"));
         return;
       }
-      if (auto* negation = llvm::dyn_cast<BinaryOperator>(&each);
-          negation && negation->getOpcode() == Instruction::Sub &&
-          match::match(negation->getOperand(0), match::m_Zero()))
-        negation->setHasNoSignedWrap(false);
+      if (llvm::isa<llvm::OverflowingBinaryOperator>(each))
+        each.setHasNoSignedWrap(false);
       if (Value* made = total(each)) {
         made->takeName(&each);
         each.replaceAllUsesWith(made);

@@ -8,7 +8,7 @@
 namespace vortex::msl::flatten {
 
 /// Before any pass sees Clang's code: a value that LLVM calls poison would take what is computed from it along. Shifts get masks, conversions
-/// saturate, negations wrap, and divisions by what is no constant become hooks. A problem for what Clang has folded to poison already.
+/// saturate, sums, differences and products wrap, and divisions by what is no constant become hooks. A problem for what Clang has folded to poison already.
 void makeTotal(front::Unit& unit);
 
 /// Divisions by what has turned out to be safe are instructions again.
