@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "lang/flow/race/walk.h"
 #include "lang/flow/testing/analyzed.h"
+#include "lang/flow/testing/graph_of.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -129,6 +131,26 @@ TEST(Verdicts, BlocksAlongAnAxisThatNothingAsksForDoTheSame) {
     EXPECT_EQ(verdictOf(body, "grid = [n, n], block = 64"), "unknown") << body;
     EXPECT_EQ(verdictOf(body, "grid = [n, 2], block = 64"), "racy") << body;
   }
+}
+
+/// A walk's limit holds however often its threads meet.
+TEST(Verdicts, StatementsThatTouchOneElementCostWhatComparingThemDoes) {
+  const auto used = [](bool meet) {
+    std::string body;
+    for (size_t i = 0; i < 100; ++i)
+      body += meet ? "  x[thread.local_id % 2] = 1\n" : "  x[thread.local_id * 100 + " + std::to_string(i) + "] = 1\n";
+    testing::GraphOf of("@launch(grid = [1], block = 64)\nkernel k(x: &mut Tensor<i32, [6400]>) {\n" + body + "}\n");
+    constexpr uint64_t most = 1u << 20;
+    uint64_t left = most;
+    SampleLaunch launch;
+    launch.block = {64, 1, 1};
+    flow::Meetings meetings;
+    walkLaunch(of.graph, launch, std::vector<bool>(of.graph.stepCount(), true), left, meetings);
+    return most - left;
+  };
+  const uint64_t alone = used(false);
+  EXPECT_GE(alone, 6400u);
+  EXPECT_GT(used(true), 5 * alone);
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ bool startsWith(const std::vector<uint32_t>& longer, const std::vector<uint32_t>
   return shorter.size() <= longer.size() && std::equal(shorter.begin(), shorter.end(), longer.begin());
 }
 
+constexpr size_t kComparisonsOfStep = 4;  ///< that cost as much as a step
+
 class Walk {
 public:
   /// `loop`: its iterations are the threads of one that walks.
@@ -306,6 +308,8 @@ private:
     }
     if (same < 3)
       touches.push_back(touch);
+    // Hundreds of statements that touch one element are compared with each other.
+    budget_ -= std::min<uint64_t>(touches.size() / kComparisonsOfStep, budget_ - 1);
   }
 
   static bool conflict(const Touch& a, const Touch& b) {
