@@ -149,6 +149,48 @@ def test_what_help_shows_compiles(wrong, shown, right, vortex, tmp_path):
     vortex("check", path)
 
 
+POSITIONS = {"gl_GlobalInvocationID.x": "thread.global_id.x", "get_local_id(0)": "thread.id.x", "SV_GroupIndex": "thread.local_id", "program_id(0)": "block.id.x",
+             "gl_SubgroupInvocationID": "warp.lane_id", "threads_per_threadgroup.x": "block.dim.x"}
+
+
+@pytest.mark.parametrize("theirs, ours", POSITIONS.items())
+def test_positions_of_other_languages_have_a_counterpart(theirs, ours, vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    text = "@launch(grid = [1], block = 64)\nkernel f(x: &mut Tensor<u32, [64]>) { @unchecked(races) x[0] = VALUE as u32 }\n"
+    path.write_text(text.replace("VALUE", theirs))
+    assert f"= help: here this is `{ours.removesuffix('.x')}" in vortex("check", path, status=1).stderr
+    path.write_text(text.replace("VALUE", ours))
+    vortex("check", path)
+
+
+# A line of a kernel as another language has it, what help shows, and the line after it.
+LINES = [("barrier()", "sync_block()", "sync_block()"), ("GroupMemoryBarrierWithGroupSync()", "sync_block()", "sync_block()"),
+         ("let v = simd_sum(x[i])", "warp.sum(value)", "let v = warp.sum(x[i])"), ("atomicOr(&x[i], 1)", "atomic_or(&mut t[i], value)", "atomic_or(&mut x[i], 1)"),
+         ("let v = __ffs(x[i])", "ctz(n) + 1", "let v = ctz(x[i]) + 1"), ("static_assert(N > 0)", "assert(condition)", "assert(N > 0)"),
+         ("let v = 1 if i > 3 else 2", "if c { a } else { b }", "let v = if i > 3 { 1 } else { 2 }"), ("let v = cdiv(i, 4)", "ceil_div(a, b)", "let v = ceil_div(i, 4)")]
+
+
+@pytest.mark.parametrize("theirs, shown, ours", LINES)
+def test_lines_of_other_languages_have_a_counterpart(theirs, shown, ours, vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    text = "@launch(grid = [1], block = 64)\nkernel f(x: &mut Tensor<u32, [N]>) {\n    let i = thread.local_id\n    LINE\n}\n"
+    path.write_text(text.replace("LINE", theirs))
+    assert f"`{shown}`" in vortex("check", path, status=1).stderr
+    path.write_text(text.replace("LINE", ours))
+    vortex("check", path)
+
+
+def test_attributes_and_launches_of_other_languages_have_a_counterpart(vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    text = "HEAD f(x: &mut Tensor<f32, [N]>) { x[thread.global_id] = 1.0 }\nfn main() { var x: Tensor<f32, [64]> = zeros(); CALL }\n"
+    for head, call, shown in [("@workgroup_size(64)\nkernel", "f(&mut x)", "here this is `@launch(block = 64)`"), ("@compute\nkernel", "f(&mut x)", "here this is `kernel` instead of `fn`"),
+                              ("kernel", "f[2, 32](&mut x)", "`f.launch(grid = [blocks], block = threads)(…)`")]:
+        path.write_text(text.replace("HEAD", head).replace("CALL", call))
+        assert shown in vortex("check", path, status=1).stderr
+    path.write_text(text.replace("HEAD", "@launch(block = 64)\nkernel").replace("CALL", "f.launch(grid = [2], block = 32)(&mut x)"))
+    vortex("run", path)
+
+
 @pytest.mark.parametrize("name", ["Option<i32>", "Matrix", "float4"])
 def test_types_of_other_languages_have_a_counterpart(name, vortex, tmp_path):
     path = tmp_path / "program.vx"

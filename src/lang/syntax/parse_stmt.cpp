@@ -155,6 +155,8 @@ void Parser::endStatement(const Stmt* stmt) {
   }
   fail("E0115", here(), "expected the end of the statement, found " + describeCurrent())
       .help(is(Tok::KwWhere) ? "to choose element by element, use `select(condition, a, b)`"
+            : is(Tok::KwIf)  ? "a choice is `if c { a } else { b }`, of whole tensors `select(c, a, b)`; statements on "
+                               "one line are separated by `;`"
             : is(Tok::Comma) && expr && expr->expr->is<ReturnExpr>() ? "several results are a tuple: `return (a, b)`"
                                                                      : "statements on one line are separated by `;`");
 }

@@ -8,6 +8,7 @@
 #include "lang/sema/check/tiles/tiles.h"
 
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 
 namespace vortex::lang {
 namespace {
@@ -64,7 +65,9 @@ static const void* attributeRow(BodyState& body, const syn::Attribute& attribute
       names.emplace_back(known.name);
     auto builder =
         error(body, "E0207", attribute.range, base::concat("there is no attribute `@", attribute.name.text, "`"));
-    if (std::string close = nearest(attribute.name.text, names); !close.empty())
+    if (const char* ours = diag::attributeElsewhere(attribute.name.text))
+      builder.help(base::concat("here this is ", ours));
+    else if (std::string close = nearest(attribute.name.text, names); !close.empty())
       builder.help("did you mean `@" + close + "`?");
     return nullptr;
   }

@@ -83,7 +83,10 @@ Expr* checkName(BodyState& body, const syn::NameExpr* expr, Type expected) {
       return errorExpr(body, expr->range);
     if (symbol->kind == SymbolKind::Function)
       error(body, "E0328", expr->range, base::concat("`", name.text, "` is a function; call it: `", name.text, "(…)`"))
-          .help("to pass it on, write a closure: `|x| " + std::string(name.text) + "(x)`");
+          .help(symbol->item->as<syn::FunctionItem>()->isKernel
+                    ? base::concat("its grid follows from the tensors; or `", name.text,
+                                   ".launch(grid = [blocks], block = threads)(…)`")
+                    : base::concat("to pass it on, write a closure: `|x| ", name.text, "(x)`"));
     else
       error(body, "E0201", expr->range, base::concat("`", name.text, "` is not a value"));
     return errorExpr(body, expr->range);
