@@ -3,7 +3,6 @@
 #include "msl/flatten/clean.h"
 
 #include <llvm/ADT/MapVector.h>
-#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -23,7 +22,8 @@ static std::string writtenName(const llvm::GlobalVariable& global) {
   return scope == std::string::npos ? name : name.substr(scope + 2);
 }
 
-PointerClasses::PointerClasses(front::Unit& unit, const Kernel& kernel) : unit_(unit), kernel_(kernel) {}
+PointerClasses::PointerClasses(front::Unit& unit, const Kernel& kernel)
+    : unit_(unit), kernel_(kernel), zeros_(*unit.entry) {}
 
 bool PointerClasses::refuse(const llvm::Instruction* at, const std::string& message) {
   unit_.problems.push_back(problemAt(unit_, at, message));
@@ -114,8 +114,7 @@ void PointerClasses::addStep(llvm::GetElementPtrInst& step) {
   // Byte addresses are multiples of what their index is shifted or multiplied by.
   constexpr unsigned kLargest = 3;  // elements have 8 bytes at most
   for (const auto& [index, factor] : factors) {
-    unsigned zeros = llvm::computeKnownBits(index, layout).countMinTrailingZeros();
-    of.unitBytes = std::gcd(of.unitBytes, factor.abs().getZExtValue() << std::min(zeros, kLargest));
+    of.unitBytes = std::gcd(of.unitBytes, factor.abs().getZExtValue() << std::min(zeros_.of(index), kLargest));
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "msl/flatten/low_zeros.h"
 #include "msl/flatten/pointers.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -52,6 +53,7 @@ private:
 
   front::Unit& unit_;
   const Kernel& kernel_;
+  LowZeros zeros_;
   llvm::DenseMap<const llvm::Value*, const llvm::Value*> parent_;
   llvm::DenseMap<const llvm::Value*, int> classIndex_;
   llvm::DenseMap<const llvm::Value*, unsigned> memoryIndex_;
