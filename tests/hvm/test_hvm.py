@@ -158,7 +158,8 @@ def test_random_terms_have_the_same_normal_form_and_count(hvm, tmp_path):
 def test_random_searches_have_the_same_normal_form_and_count(hvm, tmp_path):
     """In some of them variables leave their functions, so that they are bound after they were found free."""
     wrong = []
-    for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 2):
+    ordered = (2667, 4305, 4324, 5213, 7547, 9932, 10251, 10562)  # an operand that comes too late decides their count, or refers to what it lies in
+    for seed in (*range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 2), *ordered):
         text = searches.Search(seed).program()
         if difference := differences(hvm, tmp_path / "search.hvm4", text, False):
             wrong.append(f"seed {seed}: {difference}\n{text.removeprefix(searches.LIBRARY)}")

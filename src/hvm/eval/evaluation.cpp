@@ -3,6 +3,8 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 namespace vortex::hvm {
 
@@ -160,6 +162,8 @@ World::Normal Evaluation::normalizePostponed(Worker& worker, Loc root, size_t fl
     worker.postponed.resize(floor);
     if (!drainAlone(worker, positions))
       return Normal::Failed;
+    if (before == machine.interactions() && !reducePostponedOperands(worker, floor))
+      return Normal::Failed;
   }
   if (worker.postponed.size() == floor)
     return Normal::Done;
@@ -178,11 +182,107 @@ World::Normal Evaluation::normalizePostponed(Worker& worker, Loc root, size_t fl
   return Normal::Done;
 }
 
+/// What is postponed may wait in operators whose other operand binds the variable. Another thread might have reduced that one ahead (forks.cpp), so
+/// it is reduced here.
+bool Evaluation::reducePostponedOperands(Worker& worker, size_t floor) {
+  for (size_t i = floor; i < worker.postponed.size(); ++i) {
+    for (uint64_t skipped = 0;;) {
+      if (!comesToSafePoint(worker))
+        return false;
+      const PostponedOperand operand = postponedOperand(worker.postponed[i], skipped);
+      if (operand.position == 0)
+        break;
+      if (!reduceAhead(worker, operand))
+        return false;
+      skipped += !isReducedOperand(heap_->words()[operand.position]);
+    }
+  }
+  return true;
+}
+
+/// The dup cells that the operand lies in are busy meanwhile: it may refer to them, and then waits.
+bool Evaluation::reduceAhead(Worker& worker, const PostponedOperand& operand) {
+  Machine& machine = *worker.machine;
+  Term* heap = heap_->words();
+  Term* const kept = machine.stackTop();
+  for (size_t i = 0; i < operand.cells.size(); ++i)
+    kept[i] = std::exchange(heap[operand.cells[i]], makeTerm(Busy, machine.id()));
+  machine.setStackTop(kept + operand.cells.size());
+  const bool before = machine.takeBusyAsOpen(true);
+  if (!reducePosition(worker, operand.position))
+    return false;
+  machine.takeBusyAsOpen(before);
+  for (size_t i = 0; i < operand.cells.size(); ++i)
+    heap[operand.cells[i]] = kept[i];
+  machine.setStackTop(kept);
+  return true;
+}
+
+bool Evaluation::isReducedOperand(Term term) { return isPlainValue(tagOf(term)) || tagOf(term) == Fun; }
+
+/// The operand, after `skipped` others, that is no value yet, of operators and comparisons whose first operand the term at `position` waits for.
+/// Where they lie may change with every reduction.
+Evaluation::PostponedOperand Evaluation::postponedOperand(Loc position, uint64_t skipped) const {
+  const Term* heap = heap_->words();
+  std::vector<PostponedOperand> pending{{position, {}}};
+  std::unordered_set<Loc> seen;
+  while (!pending.empty()) {
+    auto [start, cells] = std::move(pending.back());
+    pending.pop_back();
+    Term term = heap[start];
+    for (bool goesOn = true; goesOn;) {
+      const Loc at = locOf(term);
+      switch (tagOf(term)) {
+      case Var:
+      case Dp0:
+      case Dp1:
+      case Fut: {
+        const Term cell = heap[at];
+        const bool isProjection = tagOf(term) == Dp0 || tagOf(term) == Dp1;
+        if (isSub(cell)) {
+          term = cell & ~kSub;
+        } else if (!isProjection || isBusy(cell) || !seen.insert(at).second) {
+          goesOn = false;
+        } else if (tagOf(cell) == Stk) {
+          term = heap[locOf(cell)];
+        } else {
+          cells.push_back(at);
+          term = cell;
+        }
+        break;
+      }
+      case App: {
+        const Tag function = tagOf(heap[at]);
+        term = heap[at + (function == Fun || function == Mat || function == Swi || function == Use)];
+        break;
+      }
+      case Op2:
+      case Eql:
+        if (tagOf(term) == Op2 && tagOf(heap[at]) == Num) {
+          term = heap[at + 1];
+          break;
+        }
+        if (!isReducedOperand(heap[at + 1]) && skipped-- == 0)
+          return {at + 1, std::move(cells)};
+        pending.push_back({at + 1, cells});
+        term = heap[at];
+        break;
+      case And:
+      case Or:
+      case Dsu:
+      case Ddu: term = heap[at]; break;
+      default: goesOn = false;
+      }
+    }
+  }
+  return {};
+}
+
 void Evaluation::thawStuckCells(Worker& worker) {
   Term* heap = heap_->words();
   auto isOfThisCall = [&](const StuckCell& stuck) { return stuck.nested == worker.nested; };
   for (const StuckCell& stuck : worker.stuckCells)
-    if (isOfThisCall(stuck))
+    if (isOfThisCall(stuck) && heap[stuck.cell] == makeTerm(Stk, 0, stuck.value))
       heap[stuck.cell] = heap[stuck.value];
   std::erase_if(worker.stuckCells, isOfThisCall);
 }
@@ -205,7 +305,8 @@ bool Evaluation::comesToSafePoint(Worker& worker) {
   return !worker.machine->needsCollection() || safePoint(*worker.machine, nothing);
 }
 
-bool Evaluation::normalizePosition(Worker& worker, Loc position) {
+/// To weak normal form.
+bool Evaluation::reducePosition(Worker& worker, Loc position) {
   Term* heap = heap_->words();
   Term term = heap[position];
   heap[position] = number(0);  // nothing, for the collector: the machine holds the term
@@ -216,6 +317,13 @@ bool Evaluation::normalizePosition(Worker& worker, Loc position) {
     return false;
   }
   heap[position] = term;
+  return true;
+}
+
+bool Evaluation::normalizePosition(Worker& worker, Loc position) {
+  if (!reducePosition(worker, position))
+    return false;
+  const Term term = heap_->words()[position];
   // A copied function's variable stands for both copies' arguments, which are there or not: it depends on the order whether a call of %nf waits.
   if (tagOf(term) == Sup && worker.nested > 0 && hasCopiedLambda() && doubt())
     return false;

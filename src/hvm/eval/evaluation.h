@@ -84,6 +84,15 @@ private:
   Normal normalizePostponed(Worker& worker, Loc root, size_t floor);
   bool drainAlone(Worker& worker, size_t floor);
   bool comesToSafePoint(Worker& worker);
+  bool reducePostponedOperands(Worker& worker, size_t floor);
+  struct PostponedOperand {
+    Loc position = 0;        // 0: there is none
+    std::vector<Loc> cells;  // that it lies in
+  };
+  PostponedOperand postponedOperand(Loc position, uint64_t skipped) const;
+  bool reduceAhead(Worker& worker, const PostponedOperand& operand);
+  static bool isReducedOperand(Term term);
+  bool reducePosition(Worker& worker, Loc position);
   bool normalizePosition(Worker& worker, Loc position);
   void visitValue(Worker& worker, Term value, Loc position);
   bool freezeStuckCell(Worker& worker, Term& value, Loc& position);

@@ -41,7 +41,7 @@ bool Machine::waitsForOpen(Term term) const {
       if (!isAlone_)
         return true;  // its value may be another one in a moment: who is alone looks again
       if (isBusy(cell) || term == seen)
-        return false;  // it waits for itself
+        return takesBusyAsOpen_;  // it waits for itself
       ++steps;
       if ((steps & (steps - 1)) == 0)
         seen = term;
@@ -57,6 +57,39 @@ bool Machine::waitsForOpen(Term term) const {
       return false;
     }
     term = heap[locOf(term) + field];
+  }
+}
+
+/// Follows the head of the term that was stuck to what it waited for. True: there is something to do, if only to look again.
+bool Machine::comesUnstuck(Term term) const {
+  const Term* heap = heap_.words();
+  Term seen = 0;
+  for (uint64_t steps = 1;; ++steps) {
+    switch (tagOf(term)) {
+    case Var:
+    case Dp0:
+    case Dp1: {
+      const Term cell = heap[locOf(term)];
+      if (!isSub(cell) && (tagOf(term) == Var || isBusy(cell) || term == seen))
+        return false;
+      if ((steps & (steps - 1)) == 0)
+        seen = term;
+      term = isSub(cell) ? cell & ~kSub : tagOf(cell) == Stk ? heap[locOf(cell)] : cell;
+      break;
+    }
+    case App:
+    case Op2: {
+      const Tag left = tagOf(heap[locOf(term)]);
+      const bool isReduced = left == Num || left == Fun || left == Mat || left == Swi || left == Use;
+      term = heap[locOf(term) + isReduced];
+      break;
+    }
+    case And:
+    case Or:
+    case Dsu:
+    case Ddu: term = heap[locOf(term)]; break;
+    default: return true;
+    }
   }
 }
 

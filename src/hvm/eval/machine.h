@@ -105,6 +105,8 @@ public:
   bool isOpen(Term term) const { return world_.hasOpenVariables() && !takesStuckAsFinal_ && waitsForOpen(term); }
   /// From now on it counts as final even so. Returns what held before.
   bool takeStuckAsFinal(bool takes) { return std::exchange(takesStuckAsFinal_, takes); }
+  /// From now on what waits for a dup cell that is being reduced counts as open, or as final. Returns what held before.
+  bool takeBusyAsOpen(bool takes) { return std::exchange(takesBusyAsOpen_, takes); }
   /// Others work on the heap meanwhile, or not.
   void setAlone(bool isAlone) { isAlone_ = isAlone; }
   /// Two terms that stand for `term` under a duplication.
@@ -171,6 +173,7 @@ private:
       : world_(world), heap_(heap), code_(code), id_(id), fuel_(fuel), env_(code.slotCount + 2) {}
   bool forkAt(Term* header, Loc& cell);
   bool waitsForOpen(Term term) const;
+  bool comesUnstuck(Term term) const;
   void watchStack() { stackEnd_ = stackStep_ == 0 ? stack_ : sp_ + stackStep_; }
 
   World& world_;
@@ -192,7 +195,7 @@ private:
   std::vector<uint32_t> calls_;  // of %nf that have not returned
   uint64_t interactions_ = 0;
   Term reduced_ = 0;  // what the innermost reduce() has come to
-  bool takesStuckAsFinal_ = false, isAlone_ = true, doubts_ = false;
+  bool takesStuckAsFinal_ = false, takesBusyAsOpen_ = false, isAlone_ = true, doubts_ = false;
   std::atomic<bool> hasCopiedLambda_{false};
   std::string error_;
   alignas(64) std::atomic<bool> isAsked_{false};  // others write it

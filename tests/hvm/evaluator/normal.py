@@ -1,9 +1,10 @@
 """Strong normal form, and the collapse of superpositions to an ordered list of ordinary terms."""
 from collections import deque
 
-from .terms import ERASURE, Cell, Term, sup
+from .terms import ERASURE, Cell, Term, followed, sup
 
 MAX_KEY = 63
+VALUES = {"LAM", "SUP", "ERA", "NUM", "CTR", "MAT", "SWI", "USE", "ANY", "INC"}
 ATOMS = {"ERA", "SUP", "INC", "NUM", "NAM", "BJV", "REF", "ANY", "VAR", "DP0", "DP1"}
 
 
@@ -14,6 +15,9 @@ def strong(machine, root, whole=True):
     waiting, seen, steps = [(root, 0)], set(), -1
     while waiting and steps != machine.count:
         steps, waiting = machine.count, visit(machine, waiting, seen)
+        if steps == machine.count:
+            for fields, i in waiting:
+                reduce_operands(machine, fields[i])
     if waiting and not whole:
         return False
     while waiting and steps != machine.steps:
@@ -21,6 +25,56 @@ def strong(machine, root, whole=True):
         visit(machine, [(root, 0)], set())
     machine.final = final
     return True
+
+
+def reduce_operands(machine, waiting):
+    """Operators and comparisons may wait for a variable that their other operand binds. Whether that one comes first is a matter of order, so it is
+    reduced before anything that waits is taken for final."""
+    skipped = 0
+    while (found := operator(waiting, skipped)) is not None:
+        node, cells = found
+        for cell in cells:  # the operand may refer to them, and then waits
+            cell.busy = True
+        before, machine.ahead = machine.ahead, True
+        node.fields[1] = machine.wnf(node.fields[1])
+        machine.ahead = before
+        for cell in cells:
+            cell.busy = False
+        skipped += not is_reduced(node.fields[1])
+
+
+def is_reduced(term):
+    return term.tag in VALUES
+
+
+def operator(term, skipped):
+    """The operator or comparison, after `skipped` others, whose first operand `term` waits for and whose second is no value; the cells it lies in."""
+    pending, seen = [(term, [])], set()
+    while pending:
+        term, cells = pending.pop()
+        term, cells = followed(term), cells[:]
+        while term is not None:
+            tag, after = term.tag, None
+            if tag in ("DP0", "DP1"):
+                if not term.cell.busy and term.cell not in seen:
+                    seen.add(term.cell)
+                    cells.append(term.cell)
+                    after = term.cell.term
+            elif tag == "APP":
+                after = term.fields[followed(term.fields[0]).tag in ("MAT", "SWI", "USE")]
+            elif tag == "OP2" and followed(term.fields[0]).tag == "NUM":
+                after = term.fields[1]
+            elif tag in ("OP2", "EQL"):
+                if not is_reduced(term.fields[1]):
+                    if skipped == 0:
+                        return term, cells
+                    skipped -= 1
+                pending.append((term.fields[1], cells[:]))
+                after = term.fields[0]
+            elif tag in ("AND", "OR", "DSU", "DDU"):
+                after = term.fields[0]
+            term = followed(after) if after is not None else None
+    return None
 
 
 def visit(machine, positions, seen):

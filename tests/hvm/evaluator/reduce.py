@@ -1,7 +1,7 @@
 """Weak normal form: an explicit stack of nodes whose head is being reduced, and the interactions, each counted once."""
 from .equality import and_, equal, or_
 from .natives import native
-from .terms import ERASURE, Cell, RuntimeFailure, Term, app, num, sup
+from .terms import ERASURE, Cell, RuntimeFailure, Term, app, followed, num, sup
 
 FIRST_FIELD = {"APP", "OP2", "EQL", "AND", "OR", "DSU", "DDU"}
 QUOTED = {"NAM", "BJV"}
@@ -32,6 +32,7 @@ class Machine:
         self.count = self.steps = self.unfoldings = self.names = 0
         self.open = False  # whether a variable was found free whose lambda is not part of the result: it may be bound later
         self.final = False  # whether stuck terms count as final even so
+        self.ahead = False  # whether what waits for itself counts as open
         self.cut = False  # whether collapse dropped a term because a field was erased
         self.rows, self.log = {}, []
         self.begun, self.calls = 0, [0]  # calls of %nf, and those that have not returned; 0 is the whole program
@@ -115,7 +116,7 @@ class Machine:
                 return term.cell.entered not in self.calls
             elif tag in ("DP0", "DP1"):
                 if term.cell.busy or term.cell in seen:
-                    return False  # it waits for itself
+                    return self.ahead  # it waits for itself
                 seen.add(term.cell)
                 term = term.cell.term
             elif tag == "EQL" and not self.is_open(term.fields[0]) or tag == "OP2" and followed(term.fields[0]).tag == "NUM":
@@ -157,12 +158,6 @@ def unfold(env, term):
             env = env[2]
         cell = env[1]
     return Term(term.tag, term.ext, [Term("ALO", env, [field]) for field in term.fields], cell)
-
-
-def followed(term):
-    while term.tag in ("VAR", "DP0", "DP1") and term.cell.bound:
-        term = term.cell.term
-    return term
 
 
 def fork(label, value):

@@ -68,3 +68,9 @@ def decode(value):
         value //= 64
         text = DIGITS[value % 64] + text
     return text
+
+
+def followed(term):
+    while term.tag in ("VAR", "DP0", "DP1") and term.cell.bound:
+        term = term.cell.term
+    return term
