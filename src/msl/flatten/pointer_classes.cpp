@@ -15,9 +15,12 @@ namespace vortex::msl::flatten {
 
 using llvm::Value;
 
-/// `t`, of "kernel(float*)::t".
+/// `t`, of "kernel(float*)::t". The values that a variable starts with are "__const.kernel.t", with a mangled kernel.
 static std::string writtenName(const llvm::GlobalVariable& global) {
-  const std::string name = llvm::demangle(global.getName());
+  llvm::StringRef symbol = global.getName();
+  if (symbol.consume_front("__const."))
+    return symbol.substr(symbol.rfind('.') + 1).str();
+  const std::string name = llvm::demangle(symbol);
   const size_t scope = name.rfind("::");
   return scope == std::string::npos ? name : name.substr(scope + 2);
 }

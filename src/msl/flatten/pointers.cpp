@@ -368,6 +368,12 @@ private:
   template <class Access>
   Value* atomicAccess(llvm::Instruction& at, Value* pointer, Place place, llvm::Type* type, Access access) {
     llvm::Type* elem = classes_.of(pointer).elem;
+    if (const uint64_t bits = layout_.getTypeStoreSizeInBits(type); bits != 32 && bits != 64) {
+      refuse(&at, type->isIntegerTy() && bits == 8
+                      ? "an atomic operation on `bool` is not supported: atomic elements have 32 or 64 bits"
+                      : "an atomic operation is on elements of 32 or 64 bits");
+      return nullptr;
+    }
     if (layout_.getTypeStoreSize(elem) != layout_.getTypeStoreSize(type)) {
       refuse(&at, "an atomic operation on memory that is also accessed as smaller elements is not supported");
       return nullptr;
