@@ -50,6 +50,15 @@ def test_the_command_line_wins_over_the_file(vortex, saxpy, tmp_path):
     (tmp_path / "launch.json").write_text(json.dumps({"grid": 4, "block": 2, "buffers": {"0": "f32:1,2,3,4", "1": "f32[4]", "2": "f32:2"}}))
     done = vortex("run", saxpy, "--launch", tmp_path / "launch.json", "--grid", 2, "--print", 1)
     assert done.stdout == "2 4 0 0\n"
+    done = vortex("run", saxpy, "--launch", tmp_path / "launch.json", "--buffer", "2=f32:3", "--print", 1)
+    assert done.stdout == "3 6 9 12\n"
+
+
+def test_without_sizes_one_thread_runs(vortex, device, saxpy):
+    buffers = ["--buffer", "0=f32:1,2,3", "--buffer", "1=f32[3]", "--buffer", "2=f32:2", "--print", 1, "--device", device]
+    assert vortex("run", saxpy, *buffers).stdout == "2 0 0\n"
+    assert vortex("run", saxpy, "--grid", 2, *buffers).stdout == vortex("run", saxpy, "--groups", 2, *buffers).stdout == "2 4 0\n"
+    assert vortex("run", saxpy, "--block", 2, *buffers).stdout == "2 0 0\n"
 
 
 GOOD = ["--grid", "4", "--block", "2", "--buffer", "0=f32:1,2,3,4", "--buffer", "1=f32[4]", "--buffer", "2=f32:2"]
@@ -87,6 +96,10 @@ WRONG = [
     ("buffer_that_metal_has_not", [*GOOD, "--buffer", "31=f32:1"], "has no [[buffer(31)]]"),
     ("threadgroup_memory_without_a_parameter", [*GOOD, "--threadgroup", "5=16"], "has no [[threadgroup(5)]]"),
     ("constant_that_is_none", [*GOOD, "--constant", "9=1"], "the program has no [[function_constant(9)]]"),
+    ("buffer_twice", [*GOOD, "--buffer", "2=f32:3"], "--buffer 2 is given twice"),
+    ("threadgroup_memory_twice", [*GOOD, "--threadgroup", "0=16", "--threadgroup", "0=16"], "--threadgroup 0 is given twice"),
+    ("constant_twice", [*GOOD, "--constant", "0=1", "--constant", "0=2"], "--constant 0 is given twice"),
+    ("save_twice", [*GOOD, "--save", "1=a.npy", "--save", "1=b.npy"], "--save 1 is given twice"),
     ("print_of_nothing", [*GOOD, "--print", "7"], "no such buffer"),
 ]
 

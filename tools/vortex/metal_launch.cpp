@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 namespace vortex::tools {
 namespace {
@@ -168,6 +169,20 @@ Result<MetalOptions> readOptions(const std::string& path) {
   return options;
 }
 
+/// What is given twice in one place would win without a word. The command line replaces what a file says.
+Result<void> refuseTwice(const MetalOptions& options) {
+  for (auto [name, member] : {std::pair{"--buffer", &MetalOptions::buffers},
+                              {"--threadgroup", &MetalOptions::threadgroup},
+                              {"--constant", &MetalOptions::constants},
+                              {"--save", &MetalOptions::saves}}) {
+    std::set<uint32_t> seen;
+    for (const std::string& text : options.*member)
+      if (auto pair = indexed(text); pair && !seen.insert(pair->first).second)
+        return Error{base::concat(name, " ", pair->first, " is given twice")};
+  }
+  return {};
+}
+
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
@@ -252,6 +267,7 @@ Result<MetalLaunch> readMetalLaunch(const Settings& settings) {
       return read.takeError();
     options = std::move(*read);
   }
+  const MetalOptions inFile = options;
   const MetalOptions& given = settings.metal;
   for (auto member : {&MetalOptions::grid, &MetalOptions::groups, &MetalOptions::block})
     if (!(given.*member).empty())
@@ -274,6 +290,9 @@ Result<MetalLaunch> readMetalLaunch(const Settings& settings) {
     return sizes.takeError();
   if (auto maps = readMaps(options, launch); !maps)
     return maps.takeError();
+  for (const MetalOptions* each : {&inFile, &given})
+    if (auto once = refuseTwice(*each); !once)
+      return once.takeError();
   for (const std::string& index : options.prints) {
     auto value = number(index);
     if (!value || *value < 0 || !launch.buffers.contains(static_cast<uint32_t>(*value)))
