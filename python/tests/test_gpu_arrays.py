@@ -57,6 +57,20 @@ def test_arrays_by_dlpack_and_by_the_array_interface_share_memory():
     """)
 
 
+def test_elements_of_ml_dtypes_are_copied_there_and_back():
+    pytest.importorskip("ml_dtypes")
+    run("""
+        import ml_dtypes
+        for name, spelled in [("bfloat16", "bf16"), ("float8_e4m3fn", "f8e4m3"), ("float8_e5m2", "f8e5m2")]:
+            kind = getattr(ml_dtypes, name)
+            for there in (values.astype(kind), values[::2, 1:].astype(kind), np.full((), 1.5, kind), np.zeros((0, 3), kind)):
+                ours = on_gpu(there)
+                back = ours.numpy()
+                assert ours.dtype == spelled and back.dtype == kind and back.shape == there.shape
+                assert back.tobytes() == np.ascontiguousarray(there).tobytes()
+    """)
+
+
 def test_strided_views_and_read_only_memory():
     run("""
         ours = on_gpu(values)

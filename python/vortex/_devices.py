@@ -113,8 +113,13 @@ def asarray(source, device: str | Device = "") -> Array:  # noqa: A002
         return _foreign.wrap(target, source)
     values = np.asarray(source, order="C")
     copy = target.empty(dtype_name(values.dtype), list(values.shape))
-    copy._write(default_stream(target.name), values)
+    copy._write(default_stream(target.name), _words(values))
     return copy
+
+
+def _words(values: np.ndarray) -> np.ndarray:
+    """The same memory as integers: the binding takes no element types of ml_dtypes."""
+    return values if values.dtype in _NAMES else values.view(f"u{values.itemsize}")
 
 
 def _numpy(self: Array) -> np.ndarray:
@@ -130,7 +135,7 @@ def _numpy(self: Array) -> np.ndarray:
         return view.view(_NUMPY[self.dtype]) if self.dtype in ("i64", "u64") else view  # DLPack's are NumPy's longlong, another type of that size
     values = np.empty(self.shape, numpy_dtype(self.dtype))
     if values.size and self.contiguous:
-        self._read(stream, values)
+        self._read(stream, _words(values))
     elif values.size:
         values[...] = _strided(self, stream, values.itemsize)
     return values
@@ -142,7 +147,7 @@ def _strided(array: Array, stream, size: int) -> np.ndarray:
     lowest, highest = sum(step for step in reach if step < 0), sum(step for step in reach if step > 0)
     whole = array.device.wrap_memory(array.address + lowest * size, array.dtype, [highest - lowest + 1], None, True, array)
     memory = np.empty(whole.shape, numpy_dtype(array.dtype))
-    whole._read(stream, memory)
+    whole._read(stream, _words(memory))
     return np.lib.stride_tricks.as_strided(memory[-lowest:], array.shape, [stride * size for stride in array.strides])
 
 

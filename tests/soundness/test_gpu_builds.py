@@ -7,6 +7,7 @@ import pytest
 
 import cases
 import grids
+import jumps
 import products
 import ranks
 import structs
@@ -32,3 +33,10 @@ def test_kernels_compile_for_gpus(kind, vortex, tmp_path):
             wrong.append(f"seed {seed}: status {done.returncode}, see {path}\n{done.stderr[:2000]}")
         shutil.rmtree(out, ignore_errors=True)
     assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:10])
+
+
+def test_kernels_of_many_exits_compile_for_gpus(vortex, tmp_path):
+    for seed in seeds(2):
+        path = tmp_path / f"jumps{seed}.vx"
+        path.write_text(jumps.Jumps(random.Random(seed)).text)
+        vortex("build", path, "--target", "sm_90", "--output", tmp_path / "out")

@@ -18,6 +18,8 @@ constexpr int64_t kBytesInFlight = 16;
 constexpr int64_t kMostThreads = 8;
 /// Longer bodies keep the core busy with one element per thread, and several would not fit its registers.
 constexpr int64_t kMostOperations = 200;
+/// What was decided for the phase: its masks are more operations than its branches, and all versions have the same threads.
+constexpr llvm::StringLiteral kTogether = "vx.together";
 
 }  // namespace
 
@@ -36,14 +38,20 @@ int64_t coarsen(ir::KernelOp phase, int64_t logicalThreads) {
   Traffic traffic;
   for (ir::ThreadsOp region : regions)
     isStraight = isStraight && addTraffic(region.getBody().front(), written, traffic);
-  if (!isStraight || regions.size() != 1 || traffic.loadedBytes == 0 || traffic.operations > kMostOperations)
+  if (!isStraight || regions.size() != 1 || traffic.loadedBytes == 0)
+    return 1;
+  if (auto earlier = phase->getAttrOfType<mlir::IntegerAttr>(kTogether))
+    return earlier.getInt();
+  if (traffic.operations > kMostOperations)
     return 1;
   int64_t threads = 1;
   while (threads < kMostThreads && threads * traffic.loadedBytes < kBytesInFlight &&
          logicalThreads % (2 * threads * ir::vxt::kWarpThreads) == 0)
     threads *= 2;
-  if (threads > 1)
+  if (threads > 1) {
     regions.front().walk([](scf::IfOp branch) { turnIntoMasks(branch); });  // inner ones first
+    phase->setAttr(kTogether, mlir::Builder(phase.getContext()).getI64IntegerAttr(threads));
+  }
   return threads;
 }
 
