@@ -146,9 +146,7 @@ Value Emitter::evalTile(const Expr& expr) {
   case ExprKind::Cast: {
     Scalar from = scalarOf(expr.args[0]->type);
     Value value = operand(*expr.args[0]);
-    if (isNarrowFloat(stored) && wideScalar(from) == Scalar::F32)
-      return wideTile(at, math_.cast(at, value, Scalar::F32, stored), stored);  // an explicit rounding
-    return math_.cast(at, value, wideScalar(from), kind);
+    return wideTile(at, math_.cast(at, value, wideScalar(from), stored), stored);  // an explicit rounding, and only one
   }
   case ExprKind::Broadcast: {
     const Expr& arg = *expr.args[0];

@@ -64,8 +64,11 @@ struct Lowering {
   Value* toInt(bool isSigned) { return model.toInteger(ir, wide(0), llvmType(resultType()), isSigned); }
   Value* fromInt(bool isSigned) {
     mlir::Type type = resultType();
-    // i32 and wider do not fit f32 exactly: go through f64 so that f16 results round as few times as possible.
-    bool viaDouble = type.isF64() || (model.isNarrow(type) && inputType(0).getIntOrFloatBitWidth() > 16);
+    const unsigned width = inputType(0).getIntOrFloatBitWidth();
+    if (model.isNarrow(type) && width > 32)
+      return narrow(math::emitIntToOdd(ir, in[0], isSigned), type);
+    // i32 does not fit f32 exactly, but f64, from which narrow formats are rounded once.
+    const bool viaDouble = type.isF64() || (model.isNarrow(type) && width > 16);
     llvm::Type* to = llvmType(type)->getWithNewType(viaDouble ? ir.getDoubleTy() : ir.getFloatTy());
     return narrow(isSigned ? ir.CreateSIToFP(in[0], to) : ir.CreateUIToFP(in[0], to), type);
   }

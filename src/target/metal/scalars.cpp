@@ -68,20 +68,7 @@ Value* MetalScalars::emitSpecial(llvm::IRBuilder<>& ir, mlir::Operation* op, llv
   mlir::Type to = mlir::getElementTypeOrSelf(op->getResult(0).getType());
   if (!isNarrow(to) || operands[0]->getType()->getIntegerBitWidth() <= 16)
     return nullptr;
-  // The leading 24 bits, the last of them set where anything was cut: exact in f32, and rounds as the whole number does (round to odd).
-  Value* value = ir.CreateIntCast(operands[0], ir.getInt64Ty(), isSigned);
-  Value* isNegative = isSigned ? ir.CreateICmpSLT(value, ir.getInt64(0)) : ir.getFalse();
-  Value* size = ir.CreateSelect(isNegative, ir.CreateNeg(value), value);
-  Value* zeros = ir.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, size, ir.getFalse());
-  Value* cut =
-      ir.CreateSelect(ir.CreateICmpULT(zeros, ir.getInt64(40)), ir.CreateSub(ir.getInt64(40), zeros), ir.getInt64(0));
-  Value* kept = ir.CreateLShr(size, cut);
-  Value* isInexact = ir.CreateICmpNE(ir.CreateShl(kept, cut), size);
-  kept = ir.CreateOr(kept, ir.CreateZExt(isInexact, ir.getInt64Ty()));
-  Value* exponent = ir.CreateShl(ir.CreateAdd(ir.CreateTrunc(cut, ir.getInt32Ty()), ir.getInt32(127)), ir.getInt32(23));
-  Value* real = ir.CreateFMul(ir.CreateUIToFP(ir.CreateTrunc(kept, ir.getInt32Ty()), ir.getFloatTy()),
-                              ir.CreateBitCast(exponent, ir.getFloatTy()));
-  return narrow(ir, to, ir.CreateSelect(isNegative, ir.CreateFNeg(real), real));
+  return narrow(ir, to, math::emitIntToOdd(ir, operands[0], isSigned));
 }
 
 }  // namespace vortex::target::metal

@@ -162,6 +162,23 @@ Value* emitNarrow(llvm::IRBuilderBase& b, const VectorFeatures& features, Narrow
   return narrowGeneric(code, layoutOf(format), value, resultType);
 }
 
+/// The leading 24 bits, the last of them set where anything was cut, are exact in f32.
+Value* emitIntToOdd(llvm::IRBuilderBase& b, Value* value, bool isSigned) {
+  llvm::Type* wide = withScalar(value->getType(), b.getInt64Ty());
+  const FloatCode code(b, withScalar(value->getType(), b.getFloatTy()));
+  const auto number = [&](uint64_t n) { return llvm::ConstantInt::get(wide, n); };
+  value = b.CreateIntCast(value, wide, isSigned);
+  Value* size = isSigned ? b.CreateSelect(b.CreateICmpSLT(value, number(0)), b.CreateNeg(value), value) : value;
+  Value* zeros = b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, size, b.getFalse());
+  Value* cut = b.CreateSelect(b.CreateICmpULT(zeros, number(40)), b.CreateSub(number(40), zeros), number(0));
+  Value* kept = b.CreateLShr(size, cut);
+  Value* isInexact = b.CreateICmpNE(b.CreateShl(kept, cut), size);
+  kept = b.CreateOr(kept, b.CreateZExt(isInexact, wide));
+  Value* exponent = b.CreateShl(b.CreateAdd(b.CreateTrunc(cut, code.intType), code.ci(127)), code.ci(23));
+  Value* real = b.CreateFMul(b.CreateUIToFP(b.CreateTrunc(kept, code.intType), code.type), code.fromBits(exponent));
+  return isSigned ? b.CreateSelect(b.CreateICmpSLT(value, number(0)), b.CreateFNeg(real), real) : real;
+}
+
 /// Clamped before the conversion, so that no lane is out of range (poison in LLVM) and vectors stay vectors: LLVM 19
 /// splits fptosi.sat of vectors into scalars.
 Value* emitFloatToInt(llvm::IRBuilderBase& b, Value* x, llvm::Type* type, bool isSigned) {

@@ -22,6 +22,8 @@ llvm::Value* emitWiden(llvm::IRBuilderBase& builder, const VectorFeatures& featu
 /// for F8E4M3, which has no infinity (as in the OCP standard without saturation).
 llvm::Value* emitNarrow(llvm::IRBuilderBase& builder, const VectorFeatures& features, Narrow format,
                         llvm::Value* value);
+/// Integers of at most 64 bits to f32, inexact results given an odd last bit: rounding that to fewer bits equals rounding the integer once.
+llvm::Value* emitIntToOdd(llvm::IRBuilderBase& builder, llvm::Value* value, bool isSigned);
 
 /// f32 or f64 → integer of `type` (scalar or vector type with x's lane count): toward zero, saturating, NaN → 0.
 llvm::Value* emitFloatToInt(llvm::IRBuilderBase& builder, llvm::Value* x, llvm::Type* type, bool isSigned);
