@@ -154,6 +154,7 @@ private:
   void markElsewhere();
   Value fits(Version version, Value pieces);
   Value fillsBlock(Version version);
+  Value fillsTeams(Version version, int64_t widest);
   Values fill(Version version, int64_t blocks);
   Values branch(Value condition, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
   Values branchOnFacts(Requirements& wide, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
@@ -195,6 +196,7 @@ private:
   void emitColumns(const Pass& pass, Version version);
   llvm::ArrayRef<Position> keptPositions(const Pass& pass, Version version);
   void addPredicated(Kept& kept, const Pass& pass, Version version);
+  Value unknownZero();
   using SweepBody = llvm::function_ref<void(llvm::ArrayRef<Position>, Values& carried)>;
   Values sweep(const Pass& pass, Version version, unsigned unroll, Values carried, SweepBody body);
   Value itemCount(const Values& inner, unsigned lanes);
@@ -230,7 +232,8 @@ private:
   static unsigned moreThan(unsigned positions);
   bool readsNarrow();
   bool readsEarly(unsigned positions);
-  unsigned positionsPerThread(unsigned tiles, unsigned lanes);
+  unsigned positionsPerThread(unsigned words, unsigned lanes);
+  unsigned keptWords();
 
   Evaluator& v_;
   Lowering& l;

@@ -195,6 +195,10 @@ Values Nest::whereExists(const Pass& pass, const Position& position, PositionBod
 
 //===-- sweeps ------------------------------------------------------------------------------------------------===//
 
+/// Zero, as no block has so many rows, but not known to be: addresses that do not change from row to row would be computed before the loop over rows
+/// and crowd out the row.
+Value Nest::unknownZero() { return l.b.create<arith::ShRUIOp>(l.loc, firstRow_, l.constant(32)); }
+
 /// Counted in 32 bits: an address is then one instruction away from a register that its predicate needs anyhow.
 void Nest::addPredicated(Kept& kept, const Pass& pass, Version version) {
   mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
@@ -202,10 +206,9 @@ void Nest::addPredicated(Kept& kept, const Pass& pass, Version version) {
   auto wide = [&](Value value) -> Value { return l.b.create<arith::IndexCastUIOp>(l.loc, index, value); };
   Value items = narrow(version.peeled ? peeledItems(pass, version) : itemCount(pass.inner, version.lanes));
   Value lane = narrow(team_.lane), width = narrow(team_.width);
-  // Zero, as no block has so many rows, but not known to be: addresses that do not change from row to row would be computed before the loop
-  // and crowd out the row. Of single elements of one tensor they are few, and dearer than the row.
+  // Of single elements of one tensor addresses are few, and dearer than the row.
   if (firstRow_ && (version.lanes > 1 || !isSmall()))
-    lane = l.add(lane, narrow(l.b.create<arith::ShRUIOp>(l.loc, firstRow_, l.constant(32))));
+    lane = l.add(lane, narrow(unknownZero()));
   for (unsigned k = 0; k < version.positions; ++k) {
     Value item = k ? l.add(lane, k > 1 ? l.mul(width, l.i32(k)) : width) : lane;
     Value exists = l.both(rowExists_, l.less(item, items));
@@ -235,12 +238,13 @@ llvm::ArrayRef<Nest::Position> Nest::keptPositions(const Pass& pass, Version ver
       return kept.positions;
   }
   Kept kept{pass.inner, {}};
-  if (version.full)
+  if (version.full) {
+    Value lane = firstRow_ && !l.constantOf(team_.width) ? l.add(team_.lane, unknownZero()) : team_.lane;
     for (unsigned k = 0; k < version.positions; ++k)
-      kept.positions.push_back(
-          positionOf(pass, version, l.add(team_.lane, l.mul(team_.width, l.constant(k))), Value()));
-  else
+      kept.positions.push_back(positionOf(pass, version, l.add(lane, l.mul(team_.width, l.constant(k))), Value()));
+  } else {
     addPredicated(kept, pass, version);
+  }
   kept_.push_back(std::move(kept));
   return kept_.back().positions;
 }

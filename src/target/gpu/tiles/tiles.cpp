@@ -20,19 +20,20 @@ Nest Tiles::nest() {
   return Nest(v_, [this](mlir::Value tile, std::optional<unsigned> along) { return toMemory(tile, along); });
 }
 
-/// Rows of wide elements that need more than themselves (weights): more threads, so that both fit the registers of each and are loaded
+/// Rows of wide elements that need more than themselves (weights, but not a byte of a mask): more threads, so that both fit the registers of each and are loaded
 /// together. Nothing: other work.
 static std::optional<int64_t> threadsForRows(mlir::Operation* phase) {
   constexpr int64_t kWideRows = 512;
   llvm::DenseSet<mlir::Value> loads;
-  int64_t widest = 0;
+  int64_t widest = 0, bytes = 0;
   bool hasRows = false;
   auto consider = [&](mlir::Value tile) {
     Closure closure;
     closure.walk(tile, identityMap(rankOf(tile)), [&](mlir::Value value, const DimMap& map) {
       if (value.getDefiningOp<ir::TileLoadOp>() && usesLoop(map, static_cast<int>(rankOf(tile)) - 1)) {
-        loads.insert(value);
-        widest = std::max(widest, ir::vxt::scalarBytes(elementType(value)));
+        const int64_t own = ir::vxt::scalarBytes(elementType(value));
+        bytes += loads.insert(value).second ? own : 0;
+        widest = std::max(widest, own);
       }
       return !value.getDefiningOp<ir::ReduceOp>();
     });
@@ -45,7 +46,7 @@ static std::optional<int64_t> threadsForRows(mlir::Operation* phase) {
     else if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op))
       consider(store.getValue());
   });
-  return hasRows && loads.size() > 1 && widest >= 4 ? std::optional(kWideRows) : std::nullopt;
+  return hasRows && bytes > widest + 1 && widest >= 4 ? std::optional(kWideRows) : std::nullopt;
 }
 
 /// What the schedule says, else the program's own threads, else a number that fills a core with a few blocks.
