@@ -7,6 +7,8 @@
 
 #include <functional>
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/ADT/SmallVector.h>
 #include <mlir/IR/Value.h>
 
 namespace vortex::target::gpu {
@@ -30,6 +32,8 @@ public:
   void write(Root root, Kind kind = Kind::Block) { access(root, true, kind); }
   void read(mlir::Value root, Kind kind = Kind::Block) { access(rootOf(root), false, kind); }
   void write(mlir::Value root, Kind kind = Kind::Block) { access(rootOf(root), true, kind); }
+  /// About to start a copy into `window` of `root`, which runs until the program waits for it: copies into windows that `areApart` run side by side.
+  void copy(Root root, mlir::Value window, llvm::function_ref<bool(mlir::Value, mlir::Value)> areApart);
   /// Emits a barrier.
   void barrier();
   /// Something may still be writing to `root` until the next barrier.
@@ -41,6 +45,7 @@ public:
   /// leave pending.
   struct Pending {
     bool regionRead = false, regionWrite = false, blockRead = false, blockWrite = false;
+    llvm::SmallVector<mlir::Value, 0> copied;  ///< windows
   };
   using State = llvm::DenseMap<Root, Pending>;
   const State& state() const { return pending_; }

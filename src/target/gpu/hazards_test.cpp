@@ -51,6 +51,36 @@ TEST_F(HazardsTest, ABarrierOfTheProgramOrdersEverything) {
   EXPECT_EQ(barriers, 1u);
 }
 
+TEST_F(HazardsTest, CopiesIntoWindowsThatAreApartRunSideBySide) {
+  const auto apart = [](mlir::Value, mlir::Value) { return true; };
+  const auto touching = [](mlir::Value, mlir::Value) { return false; };
+  hazards.copy(&a, {}, touching);
+  hazards.copy(&b, {}, touching);
+  hazards.copy(&a, {}, apart);
+  EXPECT_EQ(barriers, 0u);
+  hazards.copy(&a, {}, touching);
+  EXPECT_EQ(barriers, 1u);
+  hazards.read(&b);
+  EXPECT_EQ(barriers, 1u);
+  hazards.read(&a);
+  EXPECT_EQ(barriers, 2u);
+  hazards.copy(&a, {}, apart);  // it is still being read
+  EXPECT_EQ(barriers, 3u);
+}
+
+TEST_F(HazardsTest, CopiesOfEitherBranchArePendingAfterBoth) {
+  const auto touching = [](mlir::Value, mlir::Value) { return false; };
+  Hazards::State before = hazards.state();
+  hazards.copy(&a, {}, touching);
+  Hazards::State then = hazards.state();
+  hazards.restore(before);
+  hazards.barrier();
+  hazards.merge(then);
+  EXPECT_EQ(barriers, 1u);
+  hazards.copy(&a, {}, touching);
+  EXPECT_EQ(barriers, 2u);
+}
+
 TEST_F(HazardsTest, MergedBranchesKeepWhatEitherLeaves) {
   Hazards::State before = hazards.state();
   hazards.write(&a);

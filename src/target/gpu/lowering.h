@@ -188,7 +188,8 @@ private:
   void lowerStageCopy(ir::StageCopyOp op);
   void finishCopies(mlir::Block& block);
   void endLifetime(ir::AllocOp alloc);
-  void copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous);
+  void copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous, bool isInside);
+  Value insideAltogether(ir::StageCopyOp op);
 
   // region.cpp
   void lowerThreads(ir::ThreadsOp op);

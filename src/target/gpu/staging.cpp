@@ -5,6 +5,8 @@
 #include "target/gpu/access.h"
 #include "target/gpu/lowering.h"
 
+#include <mlir/Dialect/Utils/StaticValueUtils.h>
+
 namespace vortex::target::gpu {
 
 namespace vxt = ir::vxt;
@@ -36,43 +38,79 @@ static bool isAligned(Lowering& lowering, Value window) {
   return lowering.view(window).alignment >= kWideBytes;
 }
 
+/// Two windows of one view, of which some dimension's known pieces have nothing in common.
+static bool areApart(Value a, Value b) {
+  auto first = a.getDefiningOp<ir::SubviewOp>(), second = b.getDefiningOp<ir::SubviewOp>();
+  if (!first || !second || first.getSource() != second.getSource() || first.getDropped() != second.getDropped())
+    return false;
+  unsigned kept = 0;
+  for (unsigned dim = 0; dim < first.getOffsets().size(); ++dim) {
+    const bool isDropped = llvm::is_contained(first.getDropped(), static_cast<int64_t>(dim));
+    const int64_t size = isDropped ? 1 : first.getType().getShape()[kept],
+                  other = isDropped ? 1 : second.getType().getShape()[kept];
+    kept += isDropped ? 0 : 1;
+    auto at = mlir::getConstantIntValue(first.getOffsets()[dim]),
+         from = mlir::getConstantIntValue(second.getOffsets()[dim]);
+    if (at && from &&
+        ((!mlir::ShapedType::isDynamic(size) && *at + size <= *from) ||
+         (!mlir::ShapedType::isDynamic(other) && *from + other <= *at)))
+      return true;
+  }
+  return false;
+}
+
 /// Elements `chunk` at a time; `asynchronous`: a chunk has 4, 8 or 16 bytes and lies together in both memories.
-void Lowering::copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous) {
+void Lowering::copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous, bool isInside) {
   const View source = view(op.getSource()), destination = view(op.getDestination());
   llvm::ArrayRef<int64_t> shape = op.getDestination().getType().getShape();
   int64_t bytes = vxt::scalarBytes(source.elementType), perRow = shape.back() / chunk, total = perRow;
   for (int64_t extent : shape.drop_back())
     total *= extent;
-  /// `row`: of the window's rows one after another; `column`: chunks along it.
-  auto copy = [&](Value row, Value column) -> Values {
-    Values to(shape.size()), from;
-    Value rest = row;
+  /// `row`: of the window's rows one after another, `below` rows above it; `column`: chunks along it.
+  auto copy = [&](Value row, int64_t below, Value column) -> Values {
+    Values to(shape.size()), starts, from;
+    Value rest = add(row, constant(below));
     to.back() = mul(column, constant(chunk));
     for (size_t dim = shape.size() - 1; dim-- > 0;) {
       to[dim] = dim ? rem(rest, constant(shape[dim])) : rest;
       rest = div(rest, constant(shape[dim]));
     }
+    // Of pieces of pages, one term for what the thread does, the same in all copies of a loop, and one that all threads share.
+    const bool isApart = !op.getDropped().empty() && !source.swizzle;
+    Value own = constant(0);
     size_t kept = 0;
     for (auto [dim, start] : llvm::enumerate(op.getOffsets())) {
-      bool isDropped = llvm::is_contained(op.getDropped(), int64_t(dim));
-      from.push_back(isDropped ? scalar(start) : add(scalar(start), to[kept++]));
+      starts.push_back(scalar(start));
+      if (llvm::is_contained(op.getDropped(), int64_t(dim))) {
+        from.push_back(starts.back());
+        continue;
+      }
+      Value index = to[kept];
+      if (isApart && kept == 0 && shape.size() == 2) {
+        starts.back() = add(starts.back(), constant(below));
+        index = row;
+      }
+      from.push_back(add(starts.back(), index));
+      own = add(own, mul(index, source.strides[dim]));
+      ++kept;
     }
-    Value isInside = op.getInbounds() ? Value() : inside(source, from);
-    Value toOffset = offset(destination, to), fromOffset = offset(source, from);
+    Value exists = isInside ? Value() : inside(source, from);
+    Value toOffset = offset(destination, to);
+    Value fromOffset = isApart ? add(offset(source, starts), own) : offset(source, from);
     if (!asynchronous) {
       auto value =
-          b.create<vxt::LoadOp>(loc, source.elementType, source.pointer, fromOffset, isInside, 0, vxt::Cache::Default);
+          b.create<vxt::LoadOp>(loc, source.elementType, source.pointer, fromOffset, exists, 0, vxt::Cache::Default);
       b.create<vxt::StoreOp>(loc, value, destination.pointer, toOffset, Value(), 0, vxt::Cache::Default);
       return {};
     }
     Value present;
-    if (!op.getInbounds()) {
+    if (!isInside) {
       // Where the first element is inside, at least one is left in its row.
       Value left = chunk == 1 ? constant(1) : min(sub(source.extents.back(), from.back()), constant(chunk));
       Value read = mul(left, constant(bytes));
-      if (isInside) {
-        read = select(isInside, read, constant(0));
-        fromOffset = select(isInside, fromOffset, constant(0));
+      if (exists) {
+        read = select(exists, read, constant(0));
+        fromOffset = select(exists, fromOffset, constant(0));
       }
       present = ir::fromIndex(b, loc, b.getI32Type(), read);
     }
@@ -85,36 +123,73 @@ void Lowering::copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous) 
   if (threads_ && threads_ % perRow == 0 && total % threads_ == 0 && total / threads_ <= kMostRounds) {
     Value row = div(threadId(), constant(perRow)), column = rem(threadId(), constant(perRow));
     for (int64_t round = 0; round < total / threads_; ++round)
-      copy(add(row, constant(round * (threads_ / perRow))), column);
+      copy(row, round * (threads_ / perRow), column);
     return;
   }
   Value threads = threads_ ? constant(threads_) : size(threadsAttr_);
   emitFor(threadId(), constant(total), threads, {}, [&](Value position, mlir::ValueRange) {
-    return copy(div(position, constant(perRow)), rem(position, constant(perRow)));
+    return copy(div(position, constant(perRow)), 0, rem(position, constant(perRow)));
   });
+}
+
+/// All of the window lies inside the source: the same in all threads.
+Value Lowering::insideAltogether(ir::StageCopyOp op) {
+  const View source = view(op.getSource());
+  Value all;
+  size_t kept = 0;
+  for (auto [dim, start] : llvm::enumerate(op.getOffsets())) {
+    const bool isDropped = llvm::is_contained(op.getDropped(), static_cast<int64_t>(dim));
+    const int64_t size = isDropped ? 1 : op.getDestination().getType().getShape()[kept++];
+    Value first = scalar(start);
+    auto known = constantOf(first), extent = constantOf(source.extents[dim]);
+    if (known && extent && *known >= 0 && *known + size <= *extent)
+      continue;
+    all = both(all, less(first, source.extents[dim]));  // without a sign
+    if (size > 1)
+      all = both(all, less(add(first, constant(size - 1)), source.extents[dim]));
+  }
+  return all ? all : Value(b.create<arith::ConstantIntOp>(loc, 1, 1));
 }
 
 void Lowering::lowerStageCopy(ir::StageCopyOp op) {
   tiles_->flushReads(op);
   const View source = view(op.getSource());
   hazards_.read(source.root);
-  hazards_.write(view(op.getDestination()).root);
   int64_t bytes = vxt::scalarBytes(source.elementType), wide = kWideBytes / bytes;
   int64_t inner = op.getDestination().getType().getShape().back();
-  auto narrow = [&] { copyWindow(op, 1, bytes >= kLeastBytes); };
+  auto narrow = [&] { copyWindow(op, 1, bytes >= kLeastBytes, op.getInbounds()); };
+  // Pieces of pages, which a table names: a test for each of their rows costs more than the copies.
+  auto copyWide = [&] {
+    if (op.getInbounds() || op.getDropped().empty())
+      return copyWindow(op, wide, true, op.getInbounds());
+    emitIf(
+        insideAltogether(op),
+        [&]() -> Values {
+          copyWindow(op, wide, true, true);
+          return {};
+        },
+        [&]() -> Values {
+          copyWindow(op, wide, true, false);
+          return {};
+        });
+  };
   bool isDropped = llvm::is_contained(op.getDropped(), int64_t(source.rank()) - 1);
   bool canBeWide = source.alignedRows && source.alignment >= kWideBytes && !isDropped && wide > 1 &&
                    inner % wide == 0 && constantOf(source.strides.back()) == 1 && isAligned(*this, op.getDestination());
-  if (!canBeWide)
+  const Value root = view(op.getDestination()).root;
+  if (!canBeWide) {  // through registers, which many copies side by side would not fit
+    hazards_.write(root);
     return narrow();
+  }
+  hazards_.copy(Hazards::rootOf(root), op.getDestination(), areApart);
   Value start = rem(scalar(op.getOffsets().back()), constant(wide));
   if (auto known = constantOf(start))
-    return *known == 0 ? copyWindow(op, wide, true) : narrow();
+    return *known == 0 ? copyWide() : narrow();
   Value isMultiple = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, start, constant(0));
   emitIf(
       isMultiple,
       [&]() -> Values {
-        copyWindow(op, wide, true);
+        copyWide();
         return {};
       },
       [&]() -> Values {

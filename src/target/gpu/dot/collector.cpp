@@ -1,14 +1,43 @@
 #include "target/gpu/dot/collector.h"
 
+#include "passes/narrow_rewrites.h"
 #include "target/gpu/dot/product.h"
 
+#include <mlir/Dialect/Arith/IR/Arith.h>
 #include <mlir/Dialect/SCF/IR/SCF.h>
 #include <mlir/IR/Matchers.h>
 
 namespace vortex::target::gpu::dot {
 
+static bool isZero(mlir::Value tile) {
+  if (auto broadcast = tile.getDefiningOp<ir::BroadcastOp>())
+    tile = broadcast.getValue();
+  return mlir::matchPattern(tile, mlir::m_AnyZeroFloat()) || mlir::matchPattern(tile, mlir::m_Zero());
+}
+
+/// The product that is added to what `use` multiplies by factors of rows, which are in memory by then; null: there is none.
+static ir::DotOp scaledProduct(mlir::OpOperand& use, Collector::Scaled& scaled) {
+  auto times = llvm::dyn_cast<mlir::arith::MulFOp>(use.getOwner());
+  auto sum = times && times->hasOneUse() ? llvm::dyn_cast<mlir::arith::AddFOp>(*times->user_begin()) : nullptr;
+  if (!sum || !passes::allowsContraction(times) || !passes::allowsContraction(sum))
+    return nullptr;
+  auto factors = times->getOperand(1 - use.getOperandNumber()).getDefiningOp<ir::BroadcastOp>();
+  auto product = (sum.getLhs() == times.getResult() ? sum.getRhs() : sum.getLhs()).getDefiningOp<ir::DotOp>();
+  auto load = factors ? factors.getValue().getDefiningOp<ir::TileLoadOp>() : nullptr;
+  if (!load || !product || !product->hasOneUse() || !isZero(product.getAcc()) ||
+      load->getBlock() != product->getBlock() || sum->getBlock() != product->getBlock() ||
+      !load->isBeforeInBlock(product))
+    return nullptr;
+  auto type = llvm::cast<mlir::RankedTensorType>(load.getType());
+  if (type.getRank() != 2 || type.getDimSize(1) != 1 ||
+      type.getDimSize(0) != llvm::cast<mlir::RankedTensorType>(product.getType()).getDimSize(0))
+    return nullptr;
+  scaled = {use.get(), load, sum};
+  return product;
+}
+
 /// The one product between a loop argument and the value that its loop yields for it; null where anything else uses the tiles on the way.
-static ir::DotOp collectedProduct(mlir::Value argument) {
+static ir::DotOp collectedProduct(mlir::Value argument, Collector::Scaled& scaled) {
   auto block = llvm::dyn_cast<mlir::BlockArgument>(argument);
   auto loop = block ? llvm::dyn_cast<mlir::scf::ForOp>(block.getOwner()->getParentOp()) : nullptr;
   if (!loop || block.getArgNumber() == 0)
@@ -24,11 +53,17 @@ static ir::DotOp collectedProduct(mlir::Value argument) {
       value = product.getResult();
     } else if (auto inner = llvm::dyn_cast<mlir::scf::ForOp>(user)) {
       mlir::BlockArgument innerArgument = inner.getTiedLoopRegionIterArg(&use);
-      ir::DotOp product = innerArgument ? collectedProduct(innerArgument) : nullptr;
+      ir::DotOp product = innerArgument ? collectedProduct(innerArgument, scaled) : nullptr;
       if (found || !product)
         return nullptr;
       found = product;
       value = inner.getTiedLoopResult(&use);
+    } else if (llvm::isa<mlir::arith::MulFOp>(user)) {
+      ir::DotOp product = found ? nullptr : scaledProduct(use, scaled);
+      if (!product)
+        return nullptr;
+      found = product;
+      value = scaled.result;
     } else {
       bool isOwn = llvm::isa<mlir::scf::YieldOp>(user) && user->getParentOp() == loop &&
                    use.getOperandNumber() + 1 == block.getArgNumber();
@@ -38,23 +73,20 @@ static ir::DotOp collectedProduct(mlir::Value argument) {
   return nullptr;
 }
 
-static bool isZero(mlir::Value tile) {
-  if (auto broadcast = tile.getDefiningOp<ir::BroadcastOp>())
-    tile = broadcast.getValue();
-  return mlir::matchPattern(tile, mlir::m_AnyZeroFloat()) || mlir::matchPattern(tile, mlir::m_Zero());
-}
-
 std::optional<Values> Collector::registersFor(mlir::Value tile, mlir::Value target) {
+  Scaled scaled;
   auto held = sums_.find(tile);
   if (held != sums_.end()) {
     if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(target); argument && !products_.contains(target))
-      products_[target] = collectedProduct(argument);
+      products_[target] = collectedProduct(argument, scaled);
     return held->second;
   }
-  ir::DotOp product = isZero(tile) ? collectedProduct(target) : nullptr;
-  if (!product || !fillsBlockTile(e_.l, product))
+  ir::DotOp product = isZero(tile) ? collectedProduct(target, scaled) : nullptr;
+  if (!product || !fillsBlockTile(e_.l, product) || (scaled.factors && !canScale(e_.l, product)))
     return std::nullopt;
   products_[target] = product;
+  if (scaled.factors)
+    scaled_[product] = scaled;
   return zeroSums(e_, product);
 }
 
@@ -86,12 +118,16 @@ bool Collector::bind(mlir::Value target, mlir::Value like, llvm::ArrayRef<Value>
 }
 
 bool Collector::add(ir::DotOp dot) {
-  auto held = sums_.find(dot.getAcc());
+  const auto scaled = scaled_.find(dot);
+  const bool isScaled = scaled != scaled_.end();
+  auto held = sums_.find(isScaled ? scaled->second.sums : dot.getAcc());
   if (held == sums_.end())
     return false;
   Values sums = held->second;
+  if (isScaled)
+    scaleSums(e_, dot, sums, scaled->second.factors);
   layouts_.insert_or_assign(dot, addProduct(e_, dot, sums));
-  sums_[dot.getResult()] = sums;
+  sums_[isScaled ? scaled->second.result : dot.getResult()] = sums;
   return true;
 }
 

@@ -1,4 +1,5 @@
-// Products that a loop adds up (`acc += a @ b`): the sums stay in the registers of the block's threads until the loop is over.
+// Products that a loop adds up (`acc += a @ b`, also `acc = acc * s + a @ b` with one s per row): the sums stay in the registers of the block's
+// threads until the loop is over.
 #pragma once
 
 #include "target/gpu/dot/plan.h"
@@ -24,11 +25,17 @@ public:
   /// The product, where its accumulator is held here; else false.
   bool add(ir::DotOp dot);
 
+  /// `result` is `sums` times `factors`, of which a row has one, and a product.
+  struct Scaled {
+    mlir::Value sums, factors, result;
+  };
+
 private:
   tiles::Evaluator& e_;
   llvm::DenseMap<mlir::Value, Values> sums_;
   llvm::DenseMap<mlir::Value, ir::DotOp> products_;  ///< per loop argument and result
   llvm::DenseMap<mlir::Operation*, SumsLayout> layouts_;
+  llvm::DenseMap<mlir::Operation*, Scaled> scaled_;  ///< per product
 };
 
 }  // namespace vortex::target::gpu::dot

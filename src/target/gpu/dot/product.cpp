@@ -12,8 +12,10 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "ir/tile_sizes.h"
+#include "target/gpu/access.h"
 #include "target/gpu/dot/core.h"
 
+#include <mlir/Dialect/Vector/IR/VectorOps.h>
 #include <mlir/IR/Matchers.h>
 
 namespace vortex::target::gpu::dot {
@@ -63,6 +65,28 @@ public:
     Values extents = e_.extents(dot_.getResult());
     sums = multiplyTile({}, l.constant(0), l.constant(0), extents, e_.extents(dot_.getA())[1], sums);
     return *layout_;
+  }
+
+  /// Multiplies each row by its element of `factors`, a tile in memory. Matrix units of 16-bit operands give a thread two rows of sixteen.
+  void scale(Values& sums, mlir::Value factors) {
+    tiles::Frame frame(e_);
+    auto load = factors.getDefiningOp<ir::TileLoadOp>();
+    const tiles::Place* known = e_.place(factors);
+    known ? l.hazards().read(known->base) : l.hazards().read(rootOf(load.getView()));
+    WarpPlace place = warpPlace(n, plan_);
+    Value first = n.add(place.row, n.shiftRight(place.lane, 2));
+    const unsigned columns = plan_.warpColumns / 8;
+    for (unsigned tile = 0; tile < plan_.warpRows / 16; ++tile) {
+      Values each;
+      for (unsigned half : {0, 8}) {
+        tiles::At at;
+        at.index = {{n.widen(n.add(first, n.constant(tile * 16 + half))), 0}, {l.constant(0), 0}};
+        each.append(2, e_.eval(factors, at));
+      }
+      Value factor = l.b.create<mlir::vector::FromElementsOp>(l.loc, mlir::VectorType::get({4}, accType()), each);
+      for (Value& sum : llvm::MutableArrayRef(sums).slice(tile * columns, columns))
+        sum = l.b.create<arith::MulFOp>(l.loc, sum, factor);
+    }
   }
 
   /// Gives `tile` a place in shared memory with these sums.
@@ -437,6 +461,12 @@ bool fillsBlockTile(Lowering& l, ir::DotOp dot) {
          plan->threads() == l.threads();
 }
 
+bool canScale(Lowering& l, ir::DotOp dot) {
+  std::optional<Plan> plan = planFor(l.state.chip, dot, l.threads());
+  return plan && plan->unit == Unit::Mma && tiles::elementType(dot.getResult()).isF32() &&
+         tiles::elementType(dot.getA()).getIntOrFloatBitWidth() == 16;
+}
+
 /// Of a product that fillsBlockTile().
 static Product blockTile(tiles::Evaluator& evaluator, ir::DotOp dot) {
   std::optional<Plan> plan = planFor(evaluator.l.state.chip, dot, evaluator.l.threads());
@@ -448,6 +478,10 @@ Values zeroSums(tiles::Evaluator& evaluator, ir::DotOp dot) { return blockTile(e
 
 SumsLayout addProduct(tiles::Evaluator& evaluator, ir::DotOp dot, Values& sums) {
   return blockTile(evaluator, dot).add(sums);
+}
+
+void scaleSums(tiles::Evaluator& evaluator, ir::DotOp dot, Values& sums, mlir::Value factors) {
+  blockTile(evaluator, dot).scale(sums, factors);
 }
 
 void storeSums(tiles::Evaluator& evaluator, ir::DotOp dot, const SumsLayout& layout, llvm::ArrayRef<Value> sums,

@@ -24,6 +24,9 @@ bool lowerDot(tiles::Evaluator& evaluator, ir::DotOp dot);
 bool fillsBlockTile(Lowering& l, ir::DotOp dot);
 Values zeroSums(tiles::Evaluator& evaluator, ir::DotOp dot);
 SumsLayout addProduct(tiles::Evaluator& evaluator, ir::DotOp dot, Values& sums);
+/// Rows of the sums can be multiplied where they are.
+bool canScale(Lowering& l, ir::DotOp dot);
+void scaleSums(tiles::Evaluator& evaluator, ir::DotOp dot, Values& sums, mlir::Value factors);
 /// Leaves the sums in shared memory, as the place of `tile`.
 void storeSums(tiles::Evaluator& evaluator, ir::DotOp dot, const SumsLayout& layout, llvm::ArrayRef<Value> sums,
                mlir::Value tile);

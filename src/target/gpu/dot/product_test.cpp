@@ -497,6 +497,42 @@ TEST(Product, InsideOfAnOnlineSoftmaxAgreesWithALoop) {
   }
 }
 
+/// Sums that each step multiplies by a number per row before it adds a product.
+TEST(Product, AddedToSumsThatAreScaledByRowsAgreesWithALoop) {
+  unsigned seed = 701;
+  for (std::string type : {"f16", "bf16", "f32"})
+    for (std::string sum : {"acc * factors + a_tile @ b_tile", "a_tile @ b_tile + factors * acc",
+                            "acc * factors + a_tile @ b_tile + factors"}) {
+      const std::string source =
+          "@tile(m = 16, n = 64, k = 32)\n@launch(block = 128)\nkernel mm(a: &Tensor<" + type +
+          ", [M, K]>, b: &Tensor<" + type + ", [K, N]>) -> Tensor<f32, [M, N]> {\n    let a_tile: Tensor<" + type +
+          ", [16, 32]> @shared\n    let b_tile: Tensor<" + type +
+          ", [32, 64]> @shared\n    var factors: Tensor<f32, [16, 1]> @shared\n" +
+          "    var acc: Tensor<f32, [16, 64]> @local = Tensor.zeros()\n    for k in range(0, K, 32) {\n" +
+          "        a_tile = stage(a[block_m..+16, k..+32])\n        b_tile = stage(b[k..+32, block_n..+64])\n" +
+          "        factors = (a[block_m..+16, k..+1] as f32) * 0.5\n        sync_block()\n        acc = " + sum +
+          "\n    }\n    return acc\n}\n";
+      for (Shape shape : {Shape{32, 64, 96}, {37, 72, 65}, {16, 64, 0}}) {
+        check({source, {{shape.m, shape.k}, {shape.k, shape.n}}, {shape.m, shape.n}}, {seed % 2 == 0}, seed, 1e-4,
+              [&](int64_t i, const std::vector<Matrix>& params) {
+                const int64_t row = i / shape.n, column = i % shape.n;
+                const auto at = [&](int64_t k) { return params[0].values[static_cast<size_t>(row * shape.k + k)]; };
+                double acc = 0;
+                for (int64_t first = 0; first < shape.k; first += 32) {
+                  acc *= at(first) * 0.5;
+                  for (int64_t k = first; k < std::min(first + 32, shape.k); ++k)
+                    acc += at(k) * params[1].values[static_cast<size_t>(k * shape.n + column)];
+                  acc += sum.ends_with("+ factors") ? at(first) * 0.5 : 0;
+                }
+                return acc;
+              });
+        ++seed;
+        if (HasFailure())
+          return;
+      }
+    }
+}
+
 /// A maximum along columns of a tile in shared memory, of which a branch chooses what is stored: the maximum takes no byte of the tile's.
 TEST(Tiles, ThatBranchesComputeFromSharedMemoryKeepTheirSource) {
   const std::string source = R"(@tile(m = 4, n = 4)
