@@ -264,8 +264,8 @@ constexpr uint32_t kCpuBlocks = 4, kGpuBlocks = 1056;
 bool isOpenedLate(const Settings& settings) {
   static constexpr std::string_view kGpu = "cuda:";
   const std::string_view name = settings.frontier.device;
-  return settings.hasDevice && !settings.usesFrontier && name.starts_with(kGpu) &&
-         parseNumber(name.substr(kGpu.size())).has_value();
+  return settings.hasDevice && !settings.usesFrontier &&
+         (name == "cuda" || (name.starts_with(kGpu) && parseNumber(name.substr(kGpu.size())).has_value()));
 }
 
 /// What reduces a term of %gnf.

@@ -43,12 +43,13 @@ def test_statistics_have_their_form(file, hvm):
 
 
 @pytest.mark.parametrize("spelling", [["-C1"], ["--collapse=1"], ["-C1", "-T3"], ["-C1", "--threads=3"], ["-C1", "--memory", "64M"], ["-C1", "--seed=9"],
-                                      ["-C1", "--device", "cpu"]], ids=" ".join)
+                                      ["-C1", "--device", "cpu"], ["-C1", "--device", "cuda"], ["-C1", "--device", "cuda:0"]], ids=" ".join)
 def test_options_have_several_spellings(spelling, file, hvm):
+    """A GPU is opened when something is computed on it, so its names are taken with and without one."""
     assert hvm(file, *spelling) == (0, "3\n", "")
 
 
-@pytest.mark.parametrize("words, named", [(["--device", "tpu:0"], "tpu:0"), (["--device", ""], "--device"), (["--device="], "--device"), (["--device", "cuda"], "'cuda'"),
+@pytest.mark.parametrize("words, named", [(["--device", "tpu:0"], "tpu:0"), (["--device", ""], "--device"), (["--device="], "--device"), (["--device", "cudas"], "'cudas'"),
                                           (["--device", "cuda:x"], "cuda:x"), (["--device", "cuda:-1"], "cuda:-1"), (["-Cx"], "-Cx"), (["-T", "0"], "0"), (["-T"], "-T"),
                                           (["--memory", "much"], "much"), (["--memory", "0"], "0"), (["--memory", "255K"], "255K: the limit is between 256K and 256G"), (["--memory", "257G"], "257G"), (["--write-slices", "net"], "--write-slices needs --device"), (["--to-c"], "--to-c"), (["second.hvm4"], "second.hvm4"),
                                           (["--threads=x"], "x"), (["-C18446744073709551616"], "-C18446744073709551616")], ids=lambda value: " ".join(value))
