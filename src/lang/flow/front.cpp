@@ -1,5 +1,6 @@
 #include "lang/flow/front.h"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <optional>
@@ -42,6 +43,7 @@ struct CheckedKernel {
 
   Function& kernel;
   bool hasOwnGrid;  ///< which no launch can replace
+  bool hasErrors = false;
   LaunchShapes shapes;
   Graph graph;
   Structure structure;
@@ -185,6 +187,16 @@ void reportGrid(const Function& kernel, const Expr& given, diag::DiagnosticSink&
       .help("launch it without `grid = …`, or say by `block.id` or `thread.global_id` what each of the threads does");
 }
 
+/// Whether an error so far is in the kernel's own code.
+bool isFaulty(const Function& kernel, const diag::DiagnosticSink& sink) {
+  return std::ranges::any_of(sink.all(), [&](const diag::Diagnostic& found) {
+    if (found.severity != diag::Severity::Error)
+      return false;
+    const source::SourceRange at = found.position(), body = kernel.body->range;
+    return at.file == body.file && at.begin >= body.begin && at.begin < body.end;
+  });
+}
+
 CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const std::optional<OutsideLaunch>& launch,
                               const CheckOptions& checks, diag::DiagnosticSink& sink) {
   const OutsideSizes outside{launchGrids == LaunchGrids::Always, launch ? launch->block : std::nullopt};
@@ -194,6 +206,7 @@ CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const s
     if (!kernel->kernel || !kernel->body || (launch && launch->kernel != kernel->uniqueName) ||
         !inlineCalls(program, *kernel, sink))
       continue;
+    const bool wasFaulty = isFaulty(*kernel, sink);
     const uint32_t errorsBefore = sink.errorCount();
     sink.setNote(kernel->chosenArguments);
     const LaunchGrids grids = withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids;
@@ -201,18 +214,19 @@ CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const s
     if (const auto given = withGrid.find(kernel);
         given != withGrid.end() && kernel->kernel->gridKind == GridKind::WholeTensor)
       reportGrid(*kernel, *given->second, sink);
-    if (sink.errorCount() != errorsBefore)
-      continue;
-    const Timed timed(*kernel, "accesses", checks.times);
-    checkAccesses(*kernel, checked.graph, checked.structure, checked.uniformity, checked.shapes, sink);
+    if (sink.errorCount() == errorsBefore) {
+      const Timed timed(*kernel, "accesses", checks.times);
+      checkAccesses(*kernel, checked.graph, checked.structure, checked.uniformity, checked.shapes, sink);
+    }
+    checked.hasErrors = wasFaulty || sink.errorCount() != errorsBefore;
   }
   sink.setNote("");
   return kernels;
 }
 
 void checkGraphs(CheckedKernels& kernels, const CheckOptions& checks, diag::DiagnosticSink& sink) {
-  if (!sink.hasErrors())
-    for (CheckedKernel& checked : kernels) {
+  for (CheckedKernel& checked : kernels)
+    if (!checked.hasErrors) {
       sink.setNote(checked.kernel.chosenArguments);
       checkGraph(checked, checks, sink);
     }
