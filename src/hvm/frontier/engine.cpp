@@ -243,10 +243,6 @@ Result<NormalForm> Engine::result() {
 }
 
 std::string message(uint32_t failure, const EngineOptions& options) {
-  if (failure & FailNumber)
-    return "RUNTIME_ERROR: cannot apply a number";
-  if (failure & FailConstructor)
-    return "RUNTIME_ERROR: cannot apply a constructor";
   if (failure & FailRegion)
     return base::concat("Error: regions of ", options.sharding.regionWords(), " words are too small: a node has more");
   return base::concat("Error: out of memory: the frontier engine has no room within ", options.memoryBytes, " bytes");
@@ -271,7 +267,8 @@ Result<NormalForm> normalizeInRoom(const Net& net, const EngineOptions& options,
       return failure.takeError();
     if (*failure == 0)
       return engine->result();
-    if (*failure & FailOpen) {
+    // Of several errors the first in the order of reduction is the program's, which the evaluator finds.
+    if (*failure & (FailOpen | FailNumber | FailConstructor)) {
       NormalForm none;
       none.isComplete = false;
       return none;
