@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/flow/race/equations.h"
+#include "lang/flow/value/walk.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -22,7 +23,8 @@ public:
     conditions.insert(conditions.end(), pair_.conditions().begin(), pair_.conditions().end());
     isSameThread_ = true;
     const PointId point = values_.assume(kNoPoint, conditions);
-    return excludePartners() || values_.areNeverAllZero(differences(point), point) || run(0, point, false);
+    return excludePartners() || values_.areNeverAllZero(differences(point), point) || differByRows(point) ||
+           run(0, point, false);
   }
 
   /// A branch on the way goes there under a condition that the others contradict: no thread takes it.
@@ -84,6 +86,114 @@ private:
     return with(point, nodes.op(Op::Eq, kBool, a, b), axis + 1, false);
   }
 
+  /// Rows of growing lengths, `i * (i + 1) / 2 + j`: whichever thread has the lower i, and where both have one, j tells them apart.
+  bool differByRows(PointId point) {
+    return std::any_of(pair_.coordinates().begin(), pair_.coordinates().end(), [&](const Pair::Coordinate& each) {
+      const auto row = each.divisor == kNoValue ? rowsOf(each) : std::nullopt;
+      if (!row || values_.proofSteps() > limit_)
+        return false;
+      const bool differ = isBelowByRows(point, row->first, row->second, false) &&
+                          isBelowByRows(point, row->second, row->first, true) &&
+                          differInRow(point, row->first, row->second);
+      wasSplit = wasSplit || differ;
+      return differ;
+    });
+  }
+
+  /// The subscripts are apart where the row `low` is before the row `high`: what they differ by is (high - low) · m + rest, at least m + rest.
+  bool isBelowByRows(PointId point, ValueId low, ValueId high, bool isSwapped) {
+    const PointId there = values_.assume(point, {{pair_.nodes().op(Op::Lt, kBool, low, high), true}});
+    const auto apart = Polynomial::sum(values_.integer(high, there), values_.integer(low, there), -1);
+    return apart && std::any_of(pair_.coordinates().begin(), pair_.coordinates().end(), [&](const auto& each) {
+             const ValueId first = isSwapped ? each.second : each.first, second = isSwapped ? each.first : each.second;
+             auto least = Polynomial::sum(values_.integer(second, there), values_.integer(first, there), -1);
+             least = least ? withoutQuotients(*least, there) : std::nullopt;
+             const auto parts = least ? inRows(*least, *apart) : std::nullopt;
+             const auto sum = parts ? Polynomial::sum(parts->first, parts->second) : std::nullopt;
+             const auto positive = sum ? Polynomial::sum(*sum, Polynomial::constant(-1)) : std::nullopt;
+             return positive && values_.isAtLeastZero(parts->first, there) && values_.isAtLeastZero(*positive, there);
+           });
+  }
+
+  bool differInRow(PointId point, ValueId a, ValueId b) {
+    const PointId there = values_.assume(point, {{pair_.nodes().op(Op::Eq, kBool, a, b), true}});
+    std::vector<Polynomial> zeros = differences(there);
+    if (auto same = Polynomial::sum(values_.integer(a, there), values_.integer(b, there), -1))
+      zeros.push_back(std::move(*same));
+    return followsFromDigits(there, std::move(zeros));
+  }
+
+  /// At most a multiple of the number, without x / 2: twice that is x, or one less.
+  std::optional<Polynomial> withoutQuotients(const Polynomial& number, PointId point) {
+    for (const auto& [monomial, coefficient] : number.terms()) {
+      const ValueId leaf = monomial.size() == 1 ? monomial[0] : kNoValue;
+      const NodeTable& nodes = pair_.nodes();
+      if (leaf == kNoValue || nodes[leaf].kind != NodeKind::Op || nodes[leaf].op != Op::Div ||
+          nodes[leaf].type.isSigned)
+        continue;
+      const auto by = values_.integer(nodes.operand(leaf, 1), point).asConstant();
+      if (!by || *by < 2 || *by > 64)
+        continue;
+      const auto rest = Polynomial::sum(number, Polynomial::of(monomial, coefficient), -1);
+      const auto scaled = rest ? Polynomial::sum(Polynomial(), *rest, *by) : std::nullopt;
+      const auto sum =
+          scaled ? Polynomial::sum(*scaled, values_.integer(nodes.operand(leaf, 0), point), coefficient) : std::nullopt;
+      const auto least =
+          sum && coefficient > 0 ? Polynomial::sum(*sum, Polynomial::constant(coefficient * (1 - *by))) : sum;
+      return least ? withoutQuotients(*least, point) : std::nullopt;
+    }
+    return number;
+  }
+
+  /// The number as `apart` · m + rest, m and the rest: no product of the rest has the first leaf of `apart` that stands there alone.
+  static std::optional<std::pair<Polynomial, Polynomial>> inRows(Polynomial rest, const Polynomial& apart) {
+    const auto own = std::find_if(apart.terms().begin(), apart.terms().end(), [](const auto& term) {
+      return term.first.size() == 1 && (term.second == 1 || term.second == -1);
+    });
+    if (own == apart.terms().end())
+      return std::nullopt;
+    Polynomial times;
+    for (unsigned steps = 0; steps < 64; ++steps) {
+      const auto found = std::find_if(rest.terms().begin(), rest.terms().end(), [&](const auto& term) {
+        return term.first.size() > 1 &&
+               std::find(term.first.begin(), term.first.end(), own->first[0]) != term.first.end();
+      });
+      if (found == rest.terms().end())
+        return std::pair(times, rest);
+      Monomial others = found->first;
+      others.remove(own->first[0]);
+      const Polynomial factor = Polynomial::of(others, found->second * own->second);
+      const auto product = Polynomial::product(factor, apart);
+      const auto left = product ? Polynomial::sum(rest, *product, -1) : std::nullopt;
+      const auto sum = Polynomial::sum(times, factor);
+      if (!left || !sum)
+        return std::nullopt;
+      rest = *left;
+      times = *sum;
+    }
+    return std::nullopt;
+  }
+
+  /// Factors of products of two numbers, which each side has one of: the first pair that differs.
+  std::optional<std::pair<ValueId, ValueId>> rowsOf(const Pair::Coordinate& coordinate) {
+    const NodeTable& nodes = pair_.nodes();
+    const auto factors = [&](ValueId value) {
+      std::vector<ValueId> out;
+      walkOperands(nodes, {value}, [&](ValueId at, const Node& node) {
+        if (node.kind == NodeKind::Op && node.op == Op::Mul && !nodes.isConstant(nodes.operand(at, 0)) &&
+            !nodes.isConstant(nodes.operand(at, 1)))
+          out.push_back(nodes.operand(at, 0));
+        return false;
+      });
+      return out;
+    };
+    const std::vector<ValueId> a = factors(coordinate.first), b = factors(coordinate.second);
+    for (size_t i = 0; i < a.size() && i < b.size(); ++i)
+      if (a[i] != b[i] && nodes.type(a[i]) == nodes.type(b[i]))
+        return std::pair(a[i], b[i]);
+    return std::nullopt;
+  }
+
   /// x = y ^ m makes y = x ^ m: where both sides are to be the lower of two partners, that cannot be.
   bool excludePartners() {
     std::vector<Order> orders;
@@ -135,9 +245,10 @@ private:
   }
 
   /// Where all subscripts are equal something is not as it must be, or both are one thread.
-  bool followsFromDigits(PointId point) {
+  bool followsFromDigits(PointId point) { return followsFromDigits(point, differences(point)); }
+  bool followsFromDigits(PointId point, std::vector<Polynomial> zeros) {
     Equations equations(pair_.nodes(), values_, point);
-    const bool isContradictory = equations.areContradictory(differences(point));
+    const bool isContradictory = equations.areContradictory(std::move(zeros));
     wasSplit = wasSplit || equations.isTakenApart();
     if (isContradictory)
       return true;

@@ -49,10 +49,45 @@ bool Equations::areEqual(ValueId a, ValueId b) {
   return difference && difference->isZero();
 }
 
+/// Where x and x % w are both in it, x is w · (x / w) + x % w: `2 * t - t % half`.
+std::optional<Polynomial> Equations::inDigits(const Polynomial& zero) {
+  for (const auto& [monomial, coefficient] : zero.terms()) {
+    const ValueId rest = monomial.size() == 1 ? monomial[0] : kNoValue;
+    if (rest == kNoValue || nodes_[rest].kind != NodeKind::Op || nodes_[rest].op != Op::Rem)
+      continue;
+    const ValueId x = nodes_.operand(rest, 0), w = nodes_.operand(rest, 1);
+    const Polynomial dividend = values_.integer(x, point_), divisor = values_.integer(w, point_);
+    const auto product =
+        Polynomial::product(divisor, values_.integer(nodes_.op(Op::Div, nodes_.type(rest), x, w), point_));
+    const auto isIn = [&](const Monomial& part) {
+      return std::any_of(zero.terms().begin(), zero.terms().end(),
+                         [&](const auto& term) { return term.first == part; });
+    };
+    if (!product || !isPositive(divisor) ||
+        std::any_of(product->terms().begin(), product->terms().end(),
+                    [&](const auto& term) { return isIn(term.first); }))
+      continue;
+    const auto whole = Polynomial::sum(*product, Polynomial::leaf(rest));
+    const auto same = whole ? Polynomial::sum(*whole, dividend, -1) : std::nullopt;
+    for (const auto& [part, times] : dividend.terms())
+      for (const auto& [each, factor] : zero.terms())
+        if (same && each == part && !each.empty() && factor % times == 0)
+          return Polynomial::sum(zero, *same, factor / times);
+  }
+  return std::nullopt;
+}
+
 /// Takes the number apart, or makes one leaf stand for another.
 bool Equations::settle(size_t index) {
-  if (!substitute(zeros_[index]))
-    return splitAtAnyUnit(index);
+  if (!substitute(zeros_[index])) {
+    if (splitAtAnyUnit(index))
+      return true;
+    const auto digits = ++tests_ < kMostTests ? inDigits(zeros_[index]) : std::nullopt;
+    if (!digits || digits->isZero())
+      return false;
+    zeros_[index] = *digits;
+    return true;
+  }
   zeros_.erase(zeros_.begin() + static_cast<std::ptrdiff_t>(index));
   return true;
 }

@@ -19,6 +19,7 @@ public:
 
 private:
   bool settle(size_t index);
+  std::optional<Polynomial> inDigits(const Polynomial& zero);
   bool splitAtAnyUnit(size_t index);
   bool splitAt(size_t index, const Monomial& leaf, __int128 number);
   bool substitute(const Polynomial& zero);

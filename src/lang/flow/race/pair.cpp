@@ -234,6 +234,7 @@ ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop) {
   const Instance instance = instanceOf(env, loop);
   const ValueId made = !isShared || instance == Instance::Own ? fresh(view_.nodes.type(leaf), leaf)
                        : instance == Instance::Same           ? shared(leaf, {})
+                       : instance == Instance::Next           ? shared(leaf, {.passed = loop, .later = {}, .sides = {}})
                                                               : shared(leaf, env.reach);
   if (made != leaf) {
     NodeTable& nodes = view_.nodes;
@@ -392,7 +393,11 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
   const Instance instance = instanceOf(env, loop);
   const bool isCounter = isHeader && graph[loop].counter && nodes.resolved(graph[loop].counter->phi) == phi;
   const bool isBlock = isOne(phi);
-  if (isHeader && (instance == Instance::First || (instance == Instance::Next && isBlock)))
+  const bool isPower = isHeader && view_.values.isPowerOrZero(phi);
+  // Twice a number may wrap: where nothing is of the round before, the next one's number is as good as any.
+  const bool isAlone =
+      isPower && instanceOf(first_, loop) == Instance::Next && instanceOf(second_, loop) == Instance::Next;
+  if (isHeader && (instance == Instance::First || (instance == Instance::Next && isBlock && !isAlone)))
     if (const ValueId made = cloneCarried(env, phi, instance == Instance::Next, depth); made != kNoValue)
       return made;
   if (isCounter && (instance == Instance::Own || !isBlock))
@@ -405,8 +410,14 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
     if (const std::vector<__int128>& list = view_.values.listOf(phi); !list.empty())
       lists_[indexOf(made)] = list;
   }
-  if (isHeader)
+  if (isHeader) {
     addExchanged(env, phi, made, depth);
+    if (isPower) {
+      const ValueId one = nodes.constant(nodes.type(made), 1), zero = nodes.constant(nodes.type(made), 0);
+      const ValueId less = nodes.op(Op::Sub, nodes.type(made), made, one);
+      assume(nodes.op(Op::Eq, kBool, nodes.op(Op::And, nodes.type(made), made, less), zero));
+    }
+  }
   return made;
 }
 

@@ -125,8 +125,12 @@ std::vector<__int128> Pair::key() const {
     for (ValueId value : {coordinate.first, coordinate.second, coordinate.divisor})
       key.push_back(indexOf(value));
   key.push_back(-1);
-  for (const Condition& condition : conditions_)
-    key.push_back(__int128(indexOf(condition.value)) * 2 + condition.holds);
+  for (const std::vector<Condition>* each :
+       {&conditions_, &passed_}) {  // a condition without leaves is in the latter alone
+    for (const Condition& condition : *each)
+      key.push_back(__int128(indexOf(condition.value)) * 2 + condition.holds);
+    key.push_back(-1);
+  }
   addDefinitions(key);
   // What a leaf stands for gives it its numbers.
   for (const auto& [leaf, origin] : std::map<uint32_t, ValueId>(origins_.begin(), origins_.end())) {

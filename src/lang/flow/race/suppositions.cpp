@@ -60,6 +60,8 @@ public:
     for (ValueId extent : extents)  // `i * (i + 1) / 2`
       addProduct({extent, extent});
     for (size_t i = 0; i < scalars.size(); ++i) {
+      if (const MachineType type = nodes_.type(scalars[i]); type.width >= 32 && shiftsByValues())
+        addProduct({scalars[i]}, most_ < kMostElements ? 30 : 62);
       if (areSmall_ || ((nodes_.type(scalars[i]) == kUsize || most_ < kMostElements) && adds()))
         addProduct({scalars[i]}, areSmall_ && most_ >= kMostElements ? kMostOfSmall : mostOfOne());
       for (ValueId extent : extents)
@@ -80,6 +82,18 @@ private:
         value = nodes_.operand(value, 0);
       return nodes_[value].kind == NodeKind::Op && nodes_[value].op == Op::Rem;
     });
+  }
+
+  /// `1 << stage`: what is shifted out of its type is no power of two, and numbers beyond those of bits mean others.
+  bool shiftsByValues() const {
+    bool found = false;
+    for (const Pair::Coordinate& coordinate : pair_.coordinates())
+      walkOperands(nodes_, {coordinate.first, coordinate.second}, [&](ValueId value, const Node& node) {
+        found |= node.kind == NodeKind::Op && (node.op == Op::Shl || node.op == Op::Shr) &&
+                 !nodes_.isConstant(nodes_.operand(value, 1));
+        return false;
+      });
+    return found;
   }
 
   /// A number and a step, or one and another.

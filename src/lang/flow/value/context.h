@@ -8,6 +8,7 @@ namespace vortex::lang::flow {
 struct Values::Context {
   std::vector<Condition> conditions;
   std::vector<Polynomial> atLeastZero, notZero;    ///< by the conditions
+  std::set<ValueId> powers;                        ///< of two, or 0
   std::unordered_map<uint32_t, Interval> refined;  ///< of leaves, by the conditions
   // memos
   std::unordered_map<uint32_t, Form> forms;

@@ -55,6 +55,7 @@ void Values::extend(Context& context, const Context& base, const std::vector<Con
   context.atLeastZero = base.atLeastZero;
   context.notZero = base.notZero;
   context.refined = base.refined;
+  context.powers = base.powers;
   for (int round = 0; round < (conditions.size() > 1 ? 2 : 1); ++round)
     learnAll(context, conditions);
 }
@@ -88,6 +89,8 @@ void Values::learn(Context& context, Condition condition) {
     case Op::Eq:
       learnBit(context, a, b, condition.holds);
       learnBit(context, b, a, condition.holds);
+      if (condition.holds)
+        learnPower(context, isNumber(a, 0) ? b : a, isNumber(a, 0) ? a : b);
       [[fallthrough]];
     case Op::Lt:
     case Op::Le: return learnComparison(context, node, value, condition.holds);
@@ -138,6 +141,25 @@ void Values::learnBit(Context& context, ValueId masked, ValueId compared, bool h
     return;
   const ValueId rest = nodes_.op(Op::Rem, node.type, x, nodes_.constant(node.type, bit * 2));
   learn(context, {nodes_.op(Op::Lt, kBool, rest, mask), holds == (number == 0)});
+}
+
+/// `x & (x - 1) == 0`
+void Values::learnPower(Context& context, ValueId masked, ValueId compared) {
+  const Node node = nodes_[masked];
+  if (node.kind != NodeKind::Op || node.op != Op::And || !nodes_.isConstant(compared) ||
+      nodes_[compared].constant() != 0)
+    return;
+  const ValueId a = nodes_.operand(masked, 0), b = nodes_.operand(masked, 1);
+  for (const auto& [x, less] : {std::pair(a, b), std::pair(b, a)}) {
+    const auto apart = difference(form(context, x).polynomial, form(context, less).polynomial);
+    const ValueId leaf = integer(context, x).asLeaf();
+    if (!apart || leaf == kNoValue || apart->reduced(__int128(1) << node.type.width) != Polynomial::constant(1))
+      continue;
+    context.powers.insert(leaf);
+    if (!nodes_.type(leaf).isSigned)
+      addAtLeastZero(context,
+                     difference(Polynomial::constant((nodes_.type(leaf).highest() + 1) / 2), Polynomial::leaf(leaf)));
+  }
 }
 
 void Values::learnComparison(Context& context, const Node& node, ValueId value, bool holds) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 
 #include "base/check.h"
 #include "lang/flow/value/context.h"
@@ -98,14 +97,7 @@ Form Values::ofOp(Context& context, ValueId value) {
     return settle(context, value, Polynomial::product(x.polynomial, y.polynomial),
                   Polynomial::product(integer(context, a), integer(context, b)));
   }
-  case Op::Shl: {
-    const auto count = integer(context, b).asConstant();
-    if (!count)
-      return leaf(context, value);
-    const Polynomial factor = Polynomial::constant(__int128(1) << (static_cast<uint64_t>(*count) % node.type.width));
-    return settle(context, value, Polynomial::product(form(context, a).polynomial, factor),
-                  Polynomial::product(integer(context, a), factor));
-  }
+  case Op::Shl: return ofShift(context, value);
   case Op::Div:
   case Op::Rem:
   case Op::CeilDiv: return ofDivision(context, value);
@@ -132,24 +124,6 @@ Form Values::ofConvert(Context& context, ValueId value) {
   return settle(context, value, form(context, operand).polynomial, whole);
 }
 
-/// The terms of `a` as b · quotient + rest, where b is one term with a positive coefficient. `areWhole`: none of them is divided with a rest.
-static std::pair<Polynomial, Polynomial> split(const Polynomial& a, const Polynomial& b, bool areWhole = false) {
-  const auto& [divisor, scale] = *b.terms().begin();
-  Polynomial quotient, rest;
-  for (const auto& [monomial, coefficient] : a.terms()) {
-    if (!std::includes(monomial.begin(), monomial.end(), divisor.begin(), divisor.end())) {
-      rest = *Polynomial::sum(rest, Polynomial::of(monomial, coefficient));
-      continue;
-    }
-    Monomial others;
-    std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(), std::back_inserter(others));
-    const __int128 times = areWhole && coefficient % scale != 0 ? 0 : floorDivide(coefficient, scale);
-    quotient = *Polynomial::sum(quotient, Polynomial::of(others, times));
-    rest = *Polynomial::sum(rest, Polynomial::of(monomial, coefficient - times * scale));
-  }
-  return {quotient, rest};
-}
-
 /// a = b · quotient + rest with 0 <= rest < b and 0 <= a: the digits of `row * N + column`. Else the value is a leaf.
 Form Values::ofDivision(Context& context, ValueId value) {
   const Op op = nodes_[value].op;
@@ -163,7 +137,7 @@ Form Values::ofDivision(Context& context, ValueId value) {
   std::vector<std::pair<Polynomial, Polynomial>> digits{{Polynomial(), a}};
   const bool isTerm = b.terms().size() == 1 && b.terms().begin()->second > 0;
   if (isTerm)
-    digits.push_back(split(a, b));
+    digits.push_back(splitBy(a, b));
   const auto divisor = b.asConstant();
   const Interval dividends = interval(context, a);
   if (divisor && *divisor > 0 && dividends.low >= 0 && dividends.high < Interval::kUnbounded) {  // of threads 32 to 63
@@ -178,7 +152,7 @@ Form Values::ofDivision(Context& context, ValueId value) {
       return {op == Op::Rem ? rest : quotient, true};
   }
   // b · high + low by b is high and low / b: 256 · block + thread by 32 is 8 · block + thread / 32.
-  const auto [high, low] = isTerm ? split(a, b, true) : std::pair(Polynomial(), a);
+  const auto [high, low] = isTerm ? splitBy(a, b, true) : std::pair(Polynomial(), a);
   const ValueId dividend = high.isZero() ? value : nodeOf(low, nodes_.type(value));
   const auto positive = plus(b, -1);
   if (!high.isZero() && positive && isAtLeastZero(context, *positive) && isAtLeastZero(context, low) &&
@@ -214,7 +188,7 @@ Form Values::ofReducedDivision(Context& context, ValueId value, const Polynomial
   const auto plain = [&] { return ofPlainDivision(context, value, a, Polynomial::constant(divisor)); };
   if (common < 2 || common >= divisor)
     return plain();
-  const auto [reduced, rest] = split(a, Polynomial::constant(common));
+  const auto [reduced, rest] = splitBy(a, Polynomial::constant(common));
   const ValueId dividend = nodeOf(reduced, type);
   if (integer(context, dividend) != reduced)
     return plain();
@@ -237,48 +211,6 @@ ValueId Values::nodeOf(const Polynomial& polynomial, MachineType type) {
     sum = nodes_.op(Op::Add, type, sum, product);
   }
   return sum;
-}
-
-/// Shifts to the right and masks of what is not negative are quotients and remainders; all ones make a complement.
-Form Values::ofBits(Context& context, ValueId value) {
-  const Node node = nodes_[value];
-  const MachineType type = node.type;
-  ValueId a = nodes_.operand(value, 0), b = nodes_.operand(value, 1);
-  if (integer(context, a).asConstant())
-    std::swap(a, b);
-  const auto number = integer(context, b).asConstant();
-  if (!number || (node.op == Op::Shr && a != nodes_.operand(value, 0)))
-    return leaf(context, value);
-  if (node.op == Op::Xor && type.wrap(*number) == type.wrap(-1))
-    return settle(context, value, difference(Polynomial::constant(-1), form(context, a).polynomial),
-                  difference(Polynomial::constant(type.wrap(-1)), integer(context, a)));
-  if (*number == 0)
-    return node.op == Op::And ? Form{Polynomial(), true} : form(context, a);
-  if (node.op == Op::And && type.wrap(*number) == type.wrap(-1))
-    return form(context, a);
-  if (node.op == Op::Xor || node.op == Op::Or)
-    return ofBit(context, value, a, *number);
-  const auto exponent = node.op == Op::Shr   ? std::optional(static_cast<unsigned>(*number) % type.width)
-                        : node.op == Op::And ? exponentOf(*number + 1)
-                                             : std::nullopt;
-  if (!exponent || !type.contains(__int128(1) << *exponent) || !isAtLeastZero(context, a))
-    return leaf(context, value);
-  const ValueId power = nodes_.constant(type, __int128(1) << *exponent);
-  return form(context, nodes_.op(node.op == Op::Shr ? Op::Div : Op::Rem, type, a, power));
-}
-
-/// x ^ 8 and x | 8 where it is known whether x has that bit.
-Form Values::ofBit(Context& context, ValueId value, ValueId x, __int128 bit) {
-  const Node node = nodes_[value];
-  if (node.type.isSigned || !exponentOf(bit) || !node.type.contains(bit * 2))
-    return leaf(context, value);
-  const Interval rest = range(context, nodes_.op(Op::Rem, node.type, x, nodes_.constant(node.type, bit * 2)));
-  const Polynomial whole = integer(context, x);
-  if (rest.high < bit)
-    return settle(context, value, std::nullopt, plus(whole, bit));
-  if (rest.low >= bit)
-    return settle(context, value, std::nullopt, plus(whole, node.op == Op::Or ? 0 : -bit));
-  return leaf(context, value);
 }
 
 Form Values::ofComparison(Context& context, ValueId value) {

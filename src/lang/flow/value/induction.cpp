@@ -174,8 +174,37 @@ Interval Values::rangeOfPhi(Context& context, ValueId phi) {
   }
   inProgress_.erase(phi);
   if (hull && shrinks)
-    return hull->hull({0, 0});
-  return hull.value_or(Interval());
+    hull = hull->hull({0, 0});
+  Interval range = hull.value_or(Interval());
+  if (range.low <= nodes_.type(phi).lowest())
+    range.low = std::max(range.low, leastOf(phi));
+  if (isPowerOrZero(phi))
+    range.high = std::min(range.high, (nodes_.type(phi).highest() + 1) / 2);
+  return range;
+}
+
+/// What a loop is entered with, where no round makes it less: `while half < N { half *= 2 }` cannot wrap to 0.
+__int128 Values::leastOf(ValueId phi) {
+  const __int128 lowest = nodes_.type(phi).lowest();
+  const auto [found, isNew] = leasts_.try_emplace(indexOf(phi), lowest);
+  if (!isNew || !surroundings_.backEdge)
+    return found->second;
+  __int128 least = nodes_.type(phi).highest();
+  std::vector<std::pair<ValueId, PointId>> rounds;
+  const std::vector<ValueId> operands(nodes_.phiOperands(phi).begin(), nodes_.phiOperands(phi).end());
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (const auto edge = surroundings_.backEdge(phi, i))
+      rounds.emplace_back(operands[i], *edge);
+    else
+      least = std::min(least, range(contextAt(kNoPoint), operands[i]).low);
+  const bool isKept = least > lowest && std::all_of(rounds.begin(), rounds.end(), [&](const auto& round) {
+                        Context context;  // as in nextOf
+                        context.refined[indexOf(phi)] = {least, nodes_.type(phi).highest()};
+                        context.conditions = conditionsAt(round.second);
+                        build(context);
+                        return range(context, round.first).low >= least;
+                      });
+  return leasts_[indexOf(phi)] = isKept && !rounds.empty() ? least : lowest;
 }
 
 void Values::inequalitiesOfPhi(Context& context, ValueId phi, std::vector<Polynomial>& out) {

@@ -148,6 +148,23 @@ uint64_t Polynomial::hash() const {
   return hash;
 }
 
+std::pair<Polynomial, Polynomial> splitBy(const Polynomial& a, const Polynomial& b, bool areWhole) {
+  const auto& [divisor, scale] = *b.terms().begin();
+  Polynomial quotient, rest;
+  for (const auto& [monomial, coefficient] : a.terms()) {
+    if (!std::includes(monomial.begin(), monomial.end(), divisor.begin(), divisor.end())) {
+      rest = *Polynomial::sum(rest, Polynomial::of(monomial, coefficient));
+      continue;
+    }
+    Monomial others;
+    std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(), std::back_inserter(others));
+    const __int128 times = areWhole && coefficient % scale != 0 ? 0 : floorDivide(coefficient, scale);
+    quotient = *Polynomial::sum(quotient, Polynomial::of(others, times));
+    rest = *Polynomial::sum(rest, Polynomial::of(monomial, coefficient - times * scale));
+  }
+  return {quotient, rest};
+}
+
 __int128 floorDivide(__int128 a, __int128 b) { return a / b - (a % b < 0 ? 1 : 0); }
 __int128 ceilDivide(__int128 a, __int128 b) { return a / b + (a % b > 0 ? 1 : 0); }
 

@@ -91,6 +91,9 @@ private:
   Terms terms_;
 };
 
+/// The terms of `a` as b · quotient + rest, where b is one term with a positive coefficient. `areWhole`: none of them is divided with a rest.
+std::pair<Polynomial, Polynomial> splitBy(const Polynomial& a, const Polynomial& b, bool areWhole = false);
+
 __int128 floorDivide(__int128 a, __int128 b);  ///< b > 0
 __int128 ceilDivide(__int128 a, __int128 b);   ///< b > 0
 __int128 greatestDivisor(__int128 a, __int128 b);

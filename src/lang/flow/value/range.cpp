@@ -110,6 +110,10 @@ Interval Values::rangeOfOp(Context& context, ValueId leaf) {
   case Op::Xor: return rangeOfBits(node.op, a, b);
   case Op::Shr: return rangeOfShift(a, b, node.type);
   case Op::Shl:
+    if (a == Interval{1, 1} && !node.type.isSigned)
+      return Interval{1, (node.type.highest() + 1) / 2}.meet(
+          {b.high < node.type.width ? __int128(1) << static_cast<unsigned>(b.low) : 1,
+           __int128(1) << static_cast<unsigned>(std::min<__int128>(b.high, node.type.width - 1))});
     if (a.low >= 0 && b.low >= 0 && b.high < node.type.width &&
         a.high <= node.type.highest() >> static_cast<unsigned>(b.high))
       return {a.low << static_cast<unsigned>(b.low), a.high << static_cast<unsigned>(b.high)};
@@ -277,6 +281,18 @@ void Values::addReduced(Context& context, const Polynomial& dividend, const Poly
   }
 }
 
+/// x < 256 makes x / p · p + p at most 256 where p is a power of two that is not larger: it divides 256.
+void Values::addWhole(Context& context, const Polynomial& dividend, const Polynomial& divisor,
+                      const Polynomial& product, std::vector<Polynomial>& out) {
+  const __int128 most = interval(context, dividend).high;
+  __int128 power = 1;
+  while (power <= most && power < kMostElements)
+    power *= 2;
+  const auto sum = Polynomial::sum(product, divisor);
+  if (power > most && sum && interval(context, divisor).high < 2 * power)
+    addTo(out, difference(Polynomial::constant(power), *sum));
+}
+
 void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polynomial>& out) {
   const Node node = nodes_[leaf];
   const auto add = [&](const std::optional<Polynomial>& polynomial) { addTo(out, polynomial); };
@@ -296,6 +312,8 @@ void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polyno
     addReduced(context, a, b, *product, out);
     if (!isPositive(b))
       return;
+    if (isPower(context, b))
+      addWhole(context, a, b, *product, out);
     if (const auto above = Polynomial::sum(*product, b))
       add(plus(difference(*above, a), -1));
     // Where the remainder is known, the quotient times the divisor is exact: quotients of even numbers differ.

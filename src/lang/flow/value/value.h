@@ -103,6 +103,7 @@ public:
   size_t assumptionCount() const { return assumptions_.size(); }
   /// All that a phi of a list or of repeated doubling or halving can be.
   const std::vector<__int128>& listOf(ValueId phi);
+  bool isPowerOrZero(ValueId phi) const;  ///< a power of two that is doubled or halved in every round
 
 private:
   struct Context;
@@ -131,8 +132,6 @@ private:
   Form ofReducedDivision(Context&, ValueId, const Polynomial& a, __int128 divisor);
   Form ofPlainDivision(Context&, ValueId, const Polynomial& a, const Polynomial& b);
   ValueId nodeOf(const Polynomial&, MachineType);
-  Form ofBits(Context&, ValueId);
-  Form ofBit(Context&, ValueId, ValueId x, __int128 bit);
   Form ofComparison(Context&, ValueId);
   Form ofChoice(Context&, ValueId);
   Form leaf(Context&, ValueId);
@@ -141,6 +140,16 @@ private:
   Polynomial integer(Context&, ValueId);
   bool fits(Context&, const Polynomial&, MachineType);
   std::optional<Congruence> memoryOf(Context&, ValueId leaf);
+
+  //===-- bits.cpp ------------------------------------------------------------------------------------------------===//
+  Form ofShift(Context&, ValueId);
+  Form ofShiftDown(Context&, ValueId);
+  Form ofPower(Context&, ValueId);
+  Form ofBits(Context&, ValueId);
+  Form ofBit(Context&, ValueId, ValueId x, __int128 bit);
+  std::optional<Polynomial> ofMask(Context&, ValueId x, ValueId mask);
+  bool isPower(Context&, const Polynomial&);
+  bool haveNoCommonBit(Context&, const Polynomial&, const Polynomial&, unsigned depth);
 
   //===-- range.cpp -----------------------------------------------------------------------------------------------===//
   Interval leafRange(Context&, ValueId leaf);
@@ -157,6 +166,8 @@ private:
   const std::vector<Polynomial>& inequalitiesOf(Context&, ValueId leaf);
   void structuralInequalities(Context&, ValueId leaf, std::vector<Polynomial>&);
   void inequalitiesOfOp(Context&, ValueId leaf, std::vector<Polynomial>&);
+  void addWhole(Context&, const Polynomial& dividend, const Polynomial& divisor, const Polynomial& product,
+                std::vector<Polynomial>&);
   void addReduced(Context&, const Polynomial& dividend, const Polynomial& divisor, const Polynomial& product,
                   std::vector<Polynomial>&);
 
@@ -175,6 +186,7 @@ private:
   void learnAll(Context&, const std::vector<Condition>&);
   void learn(Context&, Condition);
   void learnBit(Context&, ValueId masked, ValueId compared, bool holds);
+  void learnPower(Context&, ValueId masked, ValueId compared);
   void learnDividend(Context&, ValueId quotient, const Interval& range);
   void learnComparison(Context&, const Node&, ValueId, bool holds);
   void addAtLeastZero(Context&, const std::optional<Polynomial>&);
@@ -203,6 +215,7 @@ private:
   bool isSameInEveryIteration(const Polynomial&) const;
   bool isSameInEveryIteration(ValueId) const;
   Interval rangeOfPhi(Context&, ValueId);
+  __int128 leastOf(ValueId phi);
   Interval rangeOfCount(Context&, const Induction&);
   void inequalitiesOfPhi(Context&, ValueId phi, std::vector<Polynomial>&);
   /// step · count is at most this; nothing: the counter may wrap.
@@ -235,6 +248,7 @@ private:
   std::unordered_map<Assumption, PointId, AssumptionHash> assumed_;
   std::unordered_map<uint32_t, std::optional<Induction>> inductions_;
   std::unordered_map<uint32_t, std::vector<__int128>> lists_;
+  std::unordered_map<uint32_t, __int128> leasts_;
   uint64_t proofSteps_ = 0;
   std::unordered_map<uint32_t, Polynomial> defined_;
   std::unordered_map<uint32_t, ValueId> counted_;  ///< the phi of a leaf that counts its iterations

@@ -389,6 +389,37 @@ TEST_F(ValuesTest, AGridStrideBelowAnExtentIsExact) {
   EXPECT_EQ(less(phi, size), Truth::Yes);
 }
 
+TEST_F(ValuesTest, ShiftsAndMasksByOneNumberAreQuotientsAndRemainders) {
+  const ValueId t = argument(kUsize), s = argument(kUsize), half = op(Op::Shl, number(1), s);
+  const ValueId high = op(Op::Shr, t, s), low = op(Op::And, t, op(Op::Sub, half, number(1)));
+  where(compare(Op::Lt, s, number(16)));
+  where(compare(Op::Lt, t, number(1000)));
+  EXPECT_EQ(equal(high, op(Op::Div, t, half)), Truth::Yes);
+  EXPECT_EQ(equal(low, op(Op::Rem, t, half)), Truth::Yes);
+  const ValueId apart = op(Op::Shl, high, add(s, 1));
+  EXPECT_EQ(equal(op(Op::Or, apart, low), op(Op::Add, apart, low)), Truth::Yes);
+}
+
+TEST_F(ValuesTest, AMaskIsARemainderOnlyOfAPowerOfTwo) {
+  const ValueId t = argument(kUsize), half = argument(kUsize), less = op(Op::Sub, half, number(1));
+  where(compare(Op::Lt, number(0), half));
+  EXPECT_EQ(equal(op(Op::And, t, less), op(Op::Rem, t, half)), Truth::Unknown);
+}
+
+TEST_F(ValuesTest, AnAssertedPowerOfTwoMakesItsMaskARemainder) {
+  const ValueId t = argument(kUsize), half = argument(kUsize), less = op(Op::Sub, half, number(1));
+  where(compare(Op::Lt, number(0), half));
+  where(compare(Op::Eq, op(Op::And, half, less), number(0)));
+  EXPECT_EQ(equal(op(Op::And, t, less), op(Op::Rem, t, half)), Truth::Yes);
+  EXPECT_EQ(equal(op(Op::And, t, nodes.complement(less)), op(Op::Mul, op(Op::Div, t, half), half)), Truth::Yes);
+}
+
+TEST_F(ValuesTest, APowerThatMayBe0IsNoMask) {
+  const ValueId t = argument(kUsize), half = argument(kUsize), less = op(Op::Sub, half, number(1));
+  where(compare(Op::Eq, op(Op::And, half, less), number(0)));
+  EXPECT_EQ(equal(op(Op::And, t, less), op(Op::Rem, t, half)), Truth::Unknown);
+}
+
 TEST_F(ValuesTest, HalvingIsAList) {
   const ValueId phi = nodes.phi(kUsize, kNoBlock);
   nodes.setPhiOperands(phi, {number(64), op(Op::Div, phi, number(2))});

@@ -93,10 +93,9 @@ public:
     case 3: return nodes_.op(Op::Mul, type, operand(), below(3) ? number(type) : operand());
     case 4: return nodes_.op(Op::Rem, type, operand(), below(4) ? number(type) : operand());
     case 5: return nodes_.op(below(3) ? Op::Div : Op::CeilDiv, type, operand(), below(4) ? number(type) : operand());
-    case 6: return nodes_.op(Op::Shl, type, operand(), nodes_.constant(type, static_cast<int>(below(9))));
-    case 7: return nodes_.op(Op::Shr, type, operand(), nodes_.constant(type, static_cast<int>(below(9))));
-    case 8:
-      return nodes_.op(Op::And, type, operand(), below(2) ? nodes_.constant(type, (1 << below(8)) - 1) : operand());
+    case 6: return nodes_.op(Op::Shl, type, operand(), count(type, depth));
+    case 7: return nodes_.op(Op::Shr, type, operand(), count(type, depth));
+    case 8: return nodes_.op(Op::And, type, operand(), below(4) ? mask(type, depth) : operand());
     case 9: return nodes_.op(below(2) ? Op::Or : Op::Xor, type, operand(), below(3) ? operand() : number(type));
     case 10: return nodes_.op(below(2) ? Op::Min : Op::Max, type, operand(), operand());
     case 11: return nodes_.op(Op::Select, type, condition(depth - 1), operand(), operand());
@@ -107,6 +106,10 @@ public:
   ValueId condition(unsigned depth) {
     const MachineType type = anyType();
     constexpr Op kComparisons[] = {Op::Lt, Op::Le, Op::Eq};
+    if (below(8) == 0) {  // a power of two
+      const ValueId x = make(type, depth), less = nodes_.op(Op::Sub, type, x, nodes_.constant(type, 1));
+      return nodes_.op(Op::Eq, kBool, nodes_.op(Op::And, type, x, less), nodes_.constant(type, 0));
+    }
     if (depth > 0 && below(5) == 0)
       return nodes_.op(below(2) ? Op::And : Op::Or, kBool, condition(depth - 1), condition(depth - 1));
     if (below(6) == 0)
@@ -124,6 +127,23 @@ public:
   ValueId number(MachineType type) {
     constexpr int kFew[] = {0, 1, 2, 3, 4, 5, 8, 16, -1, -2, 128, 255, 7, 10};
     return nodes_.constant(type, below(3) ? kFew[below(std::size(kFew))] : static_cast<int>(below(256)));
+  }
+
+  /// Of bits: known, or a number of few bits and a little more.
+  ValueId count(MachineType type, unsigned depth) {
+    const ValueId few = nodes_.constant(type, static_cast<int>(below(9)));
+    if (below(2) || type.width < 4)
+      return few;
+    const ValueId small = nodes_.op(Op::And, type, make(type, depth - 1), nodes_.constant(type, 3));
+    return below(2) ? small : nodes_.op(Op::Add, type, below(8) ? small : make(type, depth - 1), few);
+  }
+
+  /// Ones below a power of two, or all others.
+  ValueId mask(MachineType type, unsigned depth) {
+    const ValueId one = nodes_.constant(type, 1);
+    const ValueId power = below(4) ? nodes_.op(Op::Shl, type, one, count(type, depth)) : make(type, depth - 1);
+    const ValueId ones = nodes_.op(Op::Sub, type, power, one);
+    return below(3) ? ones : nodes_.complement(ones);
   }
 
 private:
