@@ -30,8 +30,9 @@ kernel void saxpy(device const float* x [[buffer(0)]], device float* y [[buffer(
 class MetalProgramTest : public testing::Test {
 protected:
   MetalProgramTest() {
-    folder_ = fs::temp_directory_path() / ("metal_program." + std::to_string(base::freshSeed()));
-    fs::create_directories(folder_);
+    // Not by a seed: the parts of a suite run beside each other with the same one.
+    std::string name = (fs::temp_directory_path() / "metal_program.XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
     ::setenv("VORTEX_CACHE_DIR", (folder_ / "cache").c_str(), 1);
   }
   ~MetalProgramTest() override { fs::remove_all(folder_); }
