@@ -54,7 +54,8 @@ bool Machine::waitsForOpen(Term term) const {
       const Tag left = tagOf(heap[locOf(term)]);
       field = left == Num || left == Fun || left == Mat || left == Swi || left == Use;
     } else if (tag != And && tag != Or && tag != Dsu && tag != Ddu) {
-      return false;
+      // It may have been bound since the term was stuck, and a collection have put the value there: who is alone looks again.
+      return !isAlone_;
     }
     term = heap[locOf(term) + field];
   }
