@@ -106,9 +106,7 @@ def _held_by(value) -> tuple | None:
     """What Python's own callables and descriptors are made of."""
     if isinstance(value, types.MethodType):
         return value.__func__, value.__self__
-    if isinstance(value, functools.partial):
-        return value.func, value.args, value.keywords
-    if isinstance(value, functools.partialmethod):
+    if isinstance(value, (functools.partial, functools.partialmethod)):
         return value.func, value.args, value.keywords
     if isinstance(value, property):
         return value.fget, value.fset

@@ -153,14 +153,18 @@ POSITIONS = {"gl_GlobalInvocationID.x": "thread.global_id.x", "get_local_id(0)":
              "gl_SubgroupInvocationID": "warp.lane_id", "threads_per_threadgroup.x": "block.dim.x"}
 
 
+def check_both(vortex, path, text, theirs, shown, ours):
+    """`text` with another language's words for THEIRS is refused and help shows what is written here, and with ours it is right."""
+    path.write_text(text.replace("THEIRS", theirs))
+    assert shown in vortex("check", path, status=1).stderr
+    path.write_text(text.replace("THEIRS", ours))
+    vortex("check", path)
+
+
 @pytest.mark.parametrize("theirs, ours", POSITIONS.items())
 def test_positions_of_other_languages_have_a_counterpart(theirs, ours, vortex, tmp_path):
-    path = tmp_path / "program.vx"
-    text = "@launch(grid = [1], block = 64)\nkernel f(x: &mut Tensor<u32, [64]>) { @unchecked(races) x[0] = VALUE as u32 }\n"
-    path.write_text(text.replace("VALUE", theirs))
-    assert f"= help: here this is `{ours.removesuffix('.x')}" in vortex("check", path, status=1).stderr
-    path.write_text(text.replace("VALUE", ours))
-    vortex("check", path)
+    text = "@launch(grid = [1], block = 64)\nkernel f(x: &mut Tensor<u32, [64]>) { @unchecked(races) x[0] = THEIRS as u32 }\n"
+    check_both(vortex, tmp_path / "program.vx", text, theirs, f"= help: here this is `{ours.removesuffix('.x')}", ours)
 
 
 # A line of a kernel as another language has it, what help shows, and the line after it.
@@ -172,12 +176,8 @@ LINES = [("barrier()", "sync_block()", "sync_block()"), ("GroupMemoryBarrierWith
 
 @pytest.mark.parametrize("theirs, shown, ours", LINES)
 def test_lines_of_other_languages_have_a_counterpart(theirs, shown, ours, vortex, tmp_path):
-    path = tmp_path / "program.vx"
-    text = "@launch(grid = [1], block = 64)\nkernel f(x: &mut Tensor<u32, [N]>) {\n    let i = thread.local_id\n    LINE\n}\n"
-    path.write_text(text.replace("LINE", theirs))
-    assert f"`{shown}`" in vortex("check", path, status=1).stderr
-    path.write_text(text.replace("LINE", ours))
-    vortex("check", path)
+    text = "@launch(grid = [1], block = 64)\nkernel f(x: &mut Tensor<u32, [N]>) {\n    let i = thread.local_id\n    THEIRS\n}\n"
+    check_both(vortex, tmp_path / "program.vx", text, theirs, f"`{shown}`", ours)
 
 
 def test_attributes_and_launches_of_other_languages_have_a_counterpart(vortex, tmp_path):

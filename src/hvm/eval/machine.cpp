@@ -22,6 +22,12 @@ Term Machine::enterLambda(Term lambda) {
   return makeTerm(Lam, extOf(lambda) | (mark & kEntered), body);
 }
 
+/// The left side of an operator or an application is no more what it waits for: the right one is.
+static bool isReducedSide(Term left) {
+  const Tag tag = tagOf(left);
+  return tag == Num || tag == Fun || tag == Mat || tag == Swi || tag == Use;
+}
+
 /// Follows the head of the stuck term to what it waits for.
 bool Machine::waitsForOpen(Term term) const {
   const Term* heap = heap_.words();
@@ -51,8 +57,7 @@ bool Machine::waitsForOpen(Term term) const {
     if (tag == Eql || tag == Pri)
       return true;  // no other comparison or native is stuck
     if (tag == App || tag == Op2) {
-      const Tag left = tagOf(heap[locOf(term)]);
-      field = left == Num || left == Fun || left == Mat || left == Swi || left == Use;
+      field = isReducedSide(heap[locOf(term)]);
     } else if (tag != And && tag != Or && tag != Dsu && tag != Ddu) {
       // It may have been bound since the term was stuck, and a collection have put the value there: who is alone looks again.
       return !isAlone_;
@@ -79,12 +84,7 @@ bool Machine::comesUnstuck(Term term) const {
       break;
     }
     case App:
-    case Op2: {
-      const Tag left = tagOf(heap[locOf(term)]);
-      const bool isReduced = left == Num || left == Fun || left == Mat || left == Swi || left == Use;
-      term = heap[locOf(term) + isReduced];
-      break;
-    }
+    case Op2: term = heap[locOf(term) + isReducedSide(heap[locOf(term)])]; break;
     case And:
     case Or:
     case Dsu:
