@@ -411,8 +411,9 @@ void Emitter::emitAssignTile(const Expr& expr) {
   auto updated = [&](llvm::function_ref<Value()> old) -> Value {
     if (!expr.hasOp)
       return evalTile(value);
-    const Expr* product = &value;
-    while (product->kind == ExprKind::Cast && lang::isFloat(scalarOf(product->args[0]->type)))
+    const Expr* product = &value;  // `(a @ b) as f32` of f32 rounds nothing
+    while (product->kind == ExprKind::Cast && scalarOf(product->type) == wideScalar(scalarOf(product->args[0]->type)) &&
+           scalarOf(product->type) == scalarOf(product->args[0]->type))
       product = product->args[0];
     if (product->kind == ExprKind::Dot && expr.binaryOp == lang::BinaryOp::Add)
       return evalDot(*product, old());

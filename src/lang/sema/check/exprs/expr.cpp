@@ -266,7 +266,11 @@ static Expr* checkCast(BodyState& body, const syn::CastExpr* expr) {
     hostTensorArithmetic(body, expr->range);
     return errorExpr(body, expr->range);
   }
-  if (operand->type == to || accumulateIn(body, operand, to))
+  // What is computed in a wider type is rounded where that is written, also to its own type.
+  const bool isRounded =
+      operand->type == to && to->isTensor() && to->elem->kind == TypeKind::Scalar &&
+      ((isFloat(to->elem->scalar) && bitWidth(to->elem->scalar) < 32) || beforeReshape(operand)->kind == ExprKind::Dot);
+  if (!isRounded && (operand->type == to || accumulateIn(body, operand, to)))
     return operand;
   return make(body, ExprKind::Cast, to, expr->range, {operand});
 }
