@@ -9,10 +9,11 @@
 #pragma once
 
 #include "hvm/eval/term.h"
+#include "hvm/syntax/program.h"
 
 namespace vortex::hvm {
 
-inline constexpr uint32_t kMostLifted = 10;  // frames of a piece
+inline constexpr uint32_t kMostLifted = 8;  // frames of a piece
 inline constexpr Loc kLiftedSides = 1, kLiftedOperands = 3;
 inline constexpr uint32_t kOperators = 17;
 
@@ -25,7 +26,8 @@ inline constexpr int kLiftedBits = 6, kLiftedCountShift = 60;
 static_assert(kLiftedOr < 1u << kLiftedBits && kLiftedBits * kMostLifted <= kLiftedCountShift);
 
 /// Terms: the low bits of ext are the label, those from kLiftedStart on the first frame that is still to be pushed.
-inline constexpr int kLiftedStart = 16;
+inline constexpr int kLiftedStart = 17;
+static_assert(kReservedLabel < 1u << kLiftedStart && kMostLifted <= 1u << (kExtBits - kLiftedStart));
 
 constexpr bool isLifted(Tag tag) { return tag == Lf0 || tag == Lf1; }
 constexpr uint32_t liftedLabel(Term lifted) { return extOf(lifted) & ((1u << kLiftedStart) - 1); }

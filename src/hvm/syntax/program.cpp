@@ -60,7 +60,7 @@ int32_t encodeName(std::string_view name) {
 
 std::string decodeName(uint32_t code) {
   std::string name;
-  for (; code != 0; code /= 64)
+  for (code &= 0xffff; code != 0; code /= 64)
     name += kDigits[code % 64];
   std::reverse(name.begin(), name.end());
   return name.empty() ? "_" : name;

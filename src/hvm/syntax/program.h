@@ -81,7 +81,8 @@ inline constexpr NativeFunction kNatives[] = {
     {"log", NativeKind::Log, 1}, {"nf", NativeKind::Nf, 1}, {"gnf", NativeKind::Gnf, 1}};
 inline constexpr uint32_t kNfNative = 1;
 
-inline constexpr uint32_t kFirstAutomaticLabel = 0x8000, kReservedLabel = 0xffff;
+/// Labels of automatic copies are none that a program writes or computes, which have 16 bits; they are printed without the 17th.
+inline constexpr uint32_t kFirstAutomaticLabel = 0x18000, kReservedLabel = 0x1ffff;
 inline constexpr uint32_t kMaxFields = 16;
 
 struct Program {
@@ -104,6 +105,7 @@ Result<Program> parseText(std::string text, const std::string& path);
 
 /// The label or short name as a base-64 number; -1 if it does not fit 16 bits.
 int32_t encodeName(std::string_view name);
+/// The name whose number the low 16 bits of `code` are.
 std::string decodeName(uint32_t code);
 
 }  // namespace vortex::hvm

@@ -1,7 +1,7 @@
 """Names in scope, how often each is used, and the duplications that a binder marked & receives."""
 from .terms import Term
 
-FIRST_AUTOMATIC, LAST_AUTOMATIC = 0x8000, 0xFFFE
+FIRST_AUTOMATIC, LAST_AUTOMATIC = 0x18000, 0x1FFFE  # beyond the 16 bits that programs write and compute; printed without the 17th bit
 
 
 class Binder:

@@ -63,6 +63,7 @@ def encode(name):
 
 
 def decode(value):
+    value &= 0xFFFF
     text = DIGITS[value % 64]
     while value >= 64:
         value //= 64
