@@ -45,12 +45,15 @@ Result<void> Evaluation::begin() {
   return {};
 }
 
-/// After a failure, doubt or a circle. True: everything is as at the start, except that operands are not forked, or that there is one thread.
+/// After a failure, doubt or a circle. True: everything is as at the start, except that operands are not forked, or that there is one thread. Of what
+/// fails, one thread finds the first in the order of reduction. Running out of memory is no failure of the program.
 bool Evaluation::beginAgain() {
-  if (!hasForked_ && !hasCircle_)
+  const bool isFailure =
+      isShared_ && options_.threads > 1 && !error_.empty() && !error_.starts_with("Error: out of memory");
+  if (!hasForked_ && !hasCircle_ && !isFailure)
     return false;
   options_.forksOperands = false;
-  if (hasCircle_)
+  if (hasCircle_ || isFailure)
     options_.threads = 1;
   if (Result<void> begun = begin(); !begun) {
     error_ = begun.error().message;

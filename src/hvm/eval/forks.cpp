@@ -9,8 +9,8 @@
 // a thread may come to wait for itself, which is noticed.)
 //
 // An operand is reduced before it is known to be needed. Nearly always it is: the operator drops it only if its left side is erased. When that
-// happens, when a rule takes a stuck term for final that might have gone on in another order, when a stack waits for itself, or when the run fails,
-// it begins again without forks: results, counts and errors are those of one thread.
+// happens, when a rule takes a stuck term for final that might have gone on in another order, or when a stack waits for itself, the run
+// begins again without forks; when it fails, on one thread: results, counts and errors are those of one thread.
 #include "hvm/eval/evaluation.h"
 #include "hvm/eval/lifted.h"
 
