@@ -2,8 +2,10 @@
 #include "base/memory.h"
 #include "interpreter/location.h"
 #include "interpreter/machine.h"
+#include "ir/units_of_element.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace vortex::interpreter {
 
@@ -16,16 +18,17 @@ static std::string nameOf(const Buffer& buffer) {
 /// "element 4 of `t`": of a thread's own array within it.
 static std::string describeElement(const Buffer& buffer, int64_t element) {
   int64_t own = buffer.perThread > 0 ? element % buffer.perThread : element;
-  return "element " + std::to_string(own) + " of " + nameOf(buffer);
+  return "element " + std::to_string(own / buffer.unitsOfElement) + " of " + nameOf(buffer);
 }
 
 bool reportOutside(Machine& machine, const Node& node, const View& view, size_t dim, int64_t index, size_t lane,
                    bool guarded) {
   const bool isPart =
       llvm::any_of(node.op->getOperands(), [](mlir::Value operand) { return operand.getDefiningOp<ir::SubviewOp>(); });
-  std::string message = "index " + std::to_string(index) + " is outside dimension " + std::to_string(dim) + " of " +
-                        (isPart ? "a part of " : "") + nameOf(*view.buffer) + ", which has extent " +
-                        std::to_string(view.extents[dim]);
+  const int64_t units = view.buffer->unitsOfElement;
+  std::string message = "index " + std::to_string(llvm::divideFloorSigned(index, units)) + " is outside dimension " +
+                        std::to_string(dim) + " of " + (isPart ? "a part of " : "") + nameOf(*view.buffer) +
+                        ", which has extent " + std::to_string(view.extents[dim] / units);
   Finding::Note who{"in " + machine.describe(machine.threadOf(lane), machine.linearBlock) +
                         (guarded ? "; without checking the access is skipped" : ""),
                     {}};
@@ -248,6 +251,8 @@ bool alloc(Machine& machine, const Node& node) {
   buffer.elementBytes = element.bytes();
   buffer.space = type.getSpace();
   buffer.name = op.getName().value_or("").str();
+  if (auto units = op->getAttrOfType<mlir::IntegerAttr>(ir::kUnitsOfElement))
+    buffer.unitsOfElement = units.getInt();
   buffer.perThread = isLocal ? type.numElements() : 0;
   int64_t bytes = type.numElements() * instances * (int64_t(element.bytes()) + machine.options.check);
   if (std::optional<std::string> problem = base::outOfMemory(static_cast<unsigned __int128>(bytes)))

@@ -8,6 +8,7 @@
 #include "ir/launch.h"
 #include "ir/location.h"
 #include "ir/size_attr.h"
+#include "ir/units_of_element.h"
 #include "size/evaluate.h"
 #include "size/message.h"
 
@@ -28,6 +29,7 @@ struct ArgumentFacts {
   std::vector<size::Expr> extents;  ///< results and temporaries
   bool zero = false;
   int64_t structBytes = 0, fieldOffset = 0;  ///< a field of an array of structs (artifact.h)
+  int64_t unitsOfElement = 1;                ///< ir::kUnitsOfElement
   std::optional<unsigned> original;          ///< ir::kStandsFor
 };
 
@@ -44,6 +46,8 @@ ArgumentFacts factsOf(ir::EntryOp entry, unsigned number) {
     facts.structBytes = bytes.getInt();
     facts.fieldOffset = dictionary.getAs<mlir::IntegerAttr>("field_offset").getInt();
   }
+  if (auto units = dictionary.getAs<mlir::IntegerAttr>(ir::kUnitsOfElement))
+    facts.unitsOfElement = units.getInt();
   if (auto original = dictionary.getAs<mlir::IntegerAttr>(ir::kStandsFor))
     facts.original = static_cast<unsigned>(original.getInt());
   if (facts.name.empty())
@@ -232,6 +236,7 @@ private:
     buffer.elementBytes = facts.element.bytes();
     buffer.space = facts.view.getSpace();
     buffer.name = facts.name;
+    buffer.unitsOfElement = facts.unitsOfElement;
     bool contiguous =
         llvm::ArrayRef<int64_t>(argument.strides) == llvm::ArrayRef<int64_t>(rowMajorStrides(argument.extents));
     if (fresh && contiguous)

@@ -19,7 +19,8 @@ struct Buffer {
   std::vector<uint8_t> storage;
   /// One byte per element, 0 until written. Empty: not tracked (parameters, or no checking).
   std::vector<uint8_t> written;
-  int64_t perThread = 0;  ///< elements of one thread's array, for buffers that hold those of several; else 0
+  int64_t unitsOfElement = 1;  ///< how many elements are one of the source's, in which messages count
+  int64_t perThread = 0;       ///< elements of one thread's array, for buffers that hold those of several; else 0
 
   static constexpr uint8_t kPoison = 0xff;
   /// Own storage, poisoned.

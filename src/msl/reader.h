@@ -59,6 +59,7 @@ struct Parameter {
   uint32_t leastBytes =
       0;  ///< of a buffer: what it refers to, without padding at the end; 0: a pointer, or an incomplete type
   Place place;
+  uint32_t elementBytes = 0;  ///< of what a pointer leads to; 0: a reference, or an incomplete type
 };
 
 struct Kernel {

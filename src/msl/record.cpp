@@ -64,7 +64,7 @@ template <typename A> void visitRecord(A& archive, Problem& problem) {
 template <typename A> void visitRecord(A& archive, Place& place) { visitAll(archive, place.file, place.offset); }
 template <typename A> void visitRecord(A& archive, Parameter& parameter) {
   visitAll(archive, parameter.kind, parameter.name, parameter.type, parameter.index, parameter.input,
-           parameter.constant, parameter.leastBytes, parameter.place);
+           parameter.constant, parameter.leastBytes, parameter.place, parameter.elementBytes);
 }
 template <typename A> void visitRecord(A& archive, Kernel& kernel) {
   visitAll(archive, kernel.name, kernel.parameters, kernel.maxThreads, kernel.place);

@@ -10,11 +10,12 @@ namespace {
 
 Response sample() {
   Response response;
-  response.kernels = {{"gemm",
-                       {{ParameterKind::Buffer, "sizes", "constant uint3 &", 3, "", "has_sizes", 12, {"x.metal", 40}},
-                        {ParameterKind::Input, "i", "uint", 0, "thread_position_in_grid", "", 0, {}}},
-                       512,
-                       {"x.metal", 12}}};
+  response.kernels = {
+      {"gemm",
+       {{ParameterKind::Buffer, "sizes", "constant uint3 &", 3, "", "has_sizes", 12, {"x.metal", 40}, 16},
+        {ParameterKind::Input, "i", "uint", 0, "thread_position_in_grid", "", 0, {}}},
+       512,
+       {"x.metal", 12}}};
   response.files = {"/a/b.metal", "/a/c.h"};
   response.constants = {{"has_sizes", 7}};
   response.buffers = {{3, "i32", 4, false}, {0, "f32", 4, true}};
@@ -30,6 +31,7 @@ TEST(Record, IsReadAsItWasWritten) {
   ASSERT_TRUE(read);
   EXPECT_EQ(toBytes(*read), bytes);
   EXPECT_EQ(read->kernels[0].parameters[0].leastBytes, 12u);
+  EXPECT_EQ(read->kernels[0].parameters[0].elementBytes, 16u);
   EXPECT_EQ(read->kernels[0].parameters[0].place.offset, 40u);
   EXPECT_EQ(read->kernels[0].place.file, "x.metal");
   EXPECT_EQ(read->constants[0].name, "has_sizes");

@@ -54,6 +54,33 @@ rule("rotate_of_vectors", "uint", "uint2 v = rotate(uint2(1, 0x80000000u), uint2
 rule("mulhi_of_ints", "int", "out[i] = mulhi(n[i] * 100000000, 1000000007) + mulhi(short(n[i] * 1000), short(30000));",
      lambda i: (signed(N[i] * 100000000, 32) * 1000000007 >> 32) + (N[i] * 1000 * 30000 >> 16))
 rule("mulhi_of_uints", "uint", "out[i] = mulhi(uint(n[i]), 0xCCCCCCCDu) >> 3;", lambda i: u32(N[i]) // 10)
+# LLVM makes one instruction of an operation and the test of its overflow.
+BIG = [2**32 - 1, 2**31, 65536, 65535, 3, 0, 1, 12345]
+LONG = [2**63 - 1, -(2**63), -1, 2**32, 3037000500, 0, -3037000500, 6]
+rule("products_of_uint_that_stop_at_the_largest", "uint", f"const uint a[8] = {{{', '.join(f'{v}u' for v in BIG)}}}; ulong p = ulong(a[i]) * a[(i * 3 + 2) & 7]; "
+     "out[i] = p > 0xffffffffu ? 0xffffffffu : uint(p);", lambda i: min(BIG[i] * BIG[(i * 3 + 2) & 7], 2**32 - 1))
+rule("products_of_uint_of_which_the_upper_half_is_tested", "uint", f"const uint a[8] = {{{', '.join(f'{v}u' for v in BIG)}}}; ulong p = ulong(a[i]) * a[i ^ 1]; "
+     "if (p >> 32) p = 7; out[i] = uint(p);", lambda i: 7 if BIG[i] * BIG[i ^ 1] >> 32 else BIG[i] * BIG[i ^ 1])
+rule("madsat_of_small_integers", "uint", "out[i] = madsat(ushort(i * 9362), ushort(i), ushort(0)) + 65536u * uint(madsat(uchar(i * 20), uchar(i), uchar(3)));",
+     lambda i: min(i * i * 9362, 65535) + 65536 * min(i * i * 20 + 3, 255))
+
+
+def overflows(name, operator, kind, values, width, is_signed):
+    a, b = values, [values[(3 * i + 1) & 7] for i in range(8)]
+    results = [eval(f"{x} {operator} {y}") for x, y in zip(a, b)]
+    wrapped = [signed(v, width) if is_signed else v & ((1 << width) - 1) for v in results]
+    text = ", ".join(f"{kind}({v & ((1 << 64) - 1)}ul)" for v in values)
+    rule(f"overflow_of_{name}_{kind}", "int", f"const {kind} a[8] = {{{text}}}; {kind} r; bool o = __builtin_{name}_overflow(a[i], a[(3 * i + 1) & 7], &r); "
+         "out[i] = 2 * int(uint(r) ^ uint(ulong(r) >> 32)) + o;",
+         [signed(2 * (u32(w) ^ u32(w >> 32)) + (w != v), 32) for w, v in zip(wrapped, results)])
+
+
+for name, operator in (("add", "+"), ("sub", "-"), ("mul", "*")):
+    overflows(name, operator, "uint", BIG, 32, False)
+    overflows(name, operator, "int", [signed(v, 32) for v in BIG], 32, True)
+    overflows(name, operator, "ulong", [v & (2**64 - 1) for v in LONG], 64, False)
+    overflows(name, operator, "long", LONG, 64, True)
+    overflows(name, operator, "short", [signed(v, 16) for v in BIG], 16, True)
 rule("bit_functions_of_vectors", "int",
      "int2 v = popcount(int2(n[i], 7)) + clz(int2(1)) + ctz(int2(8)); out[i] = v.x * 100 + v.y;", lambda i: 100 * (bin(u32(N[i])).count("1") + 34) + 37)
 rule("extract_bits_extends_the_sign", "int", "out[i] = extract_bits(n[i], 0u, 3u);", lambda i: signed(N[i], 3))

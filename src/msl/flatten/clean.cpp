@@ -2,6 +2,7 @@
 
 #include "msl/flatten/constants.h"
 #include "msl/flatten/integers.h"
+#include "msl/flatten/overflows.h"
 #include "msl/flatten/total.h"
 #include "msl/flatten/vectors.h"
 
@@ -313,6 +314,7 @@ void tidyModule(llvm::Module& module) {
   Passes rest;
   scalars.addPass(SettleDivisions());
   scalars.addPass(combine());
+  scalars.addPass(ExpandOverflows());
   scalars.addPass(llvm::EarlyCSEPass());
   scalars.addPass(llvm::ScalarizerPass(options));
   scalars.addPass(llvm::DCEPass());

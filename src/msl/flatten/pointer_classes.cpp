@@ -25,6 +25,27 @@ static std::string writtenName(const llvm::GlobalVariable& global) {
   return scope == std::string::npos ? name : name.substr(scope + 2);
 }
 
+/// Of a variable: a call that became part of the kernel, and what was taken apart, have their number or "i" behind a dot. Clang's own are left
+/// without a name.
+static std::string writtenName(const llvm::AllocaInst& slot) {
+  llvm::StringRef name = slot.getName();
+  if (name.starts_with("ref.tmp") || name.starts_with("agg.") || name.starts_with("retval") ||
+      name.starts_with("coerce"))
+    return "";
+  return name.split('.').first.str();
+}
+
+/// Of an array, also as the only member of a struct; else null.
+static llvm::Type* elementOf(llvm::Type* type) {
+  if (type->isStructTy() && type->getStructNumElements() == 1 && type->getStructElementType(0)->isArrayTy())
+    type = type->getStructElementType(0);
+  if (!type->isArrayTy())
+    return nullptr;
+  while (type->isArrayTy())
+    type = type->getArrayElementType();
+  return type;
+}
+
 PointerClasses::PointerClasses(front::Unit& unit, const Kernel& kernel)
     : unit_(unit), kernel_(kernel), zeros_(*unit.entry) {}
 
@@ -61,19 +82,27 @@ void PointerClasses::addMemories() {
     if (parameter.kind == ParameterKind::Input)
       continue;
     auto kind = parameter.kind == ParameterKind::Buffer ? Memory::Kind::Buffer : Memory::Kind::Threadgroup;
-    add(unit_.entry->getArg(pointer++), {kind, parameter.name, parameter.index});
+    Memory memory{kind, parameter.name, parameter.index};
+    memory.elementBytes = parameter.elementBytes;
+    add(unit_.entry->getArg(pointer++), memory);
   }
   const llvm::DataLayout& layout = unit_.module->getDataLayout();
+  auto addVariable = [&](const Value* value, Memory::Kind kind, std::string name, llvm::Type* type, uint64_t bytes) {
+    Memory memory{kind, std::move(name), 0, bytes};
+    if (llvm::Type* element = elementOf(type))
+      memory.elementBytes = layout.getTypeAllocSize(element);
+    add(value, std::move(memory));
+  };
   for (llvm::GlobalVariable& global : unit_.module->globals()) {
     bool isShared = global.getAddressSpace() == 3;
     if (!global.use_empty() && !global.getName().starts_with("llvm."))
-      add(&global, {isShared ? Memory::Kind::Shared : Memory::Kind::Local, writtenName(global), 0,
-                    layout.getTypeAllocSize(global.getValueType())});
+      addVariable(&global, isShared ? Memory::Kind::Shared : Memory::Kind::Local, writtenName(global),
+                  global.getValueType(), layout.getTypeAllocSize(global.getValueType()));
   }
   for (llvm::Instruction& each : llvm::instructions(*unit_.entry))
     if (auto* slot = llvm::dyn_cast<llvm::AllocaInst>(&each))
       if (auto bytes = slot->getAllocationSize(layout))
-        add(slot, {Memory::Kind::Local, slot->getName().str(), 0, bytes->getFixedValue()});
+        addVariable(slot, Memory::Kind::Local, writtenName(*slot), slot->getAllocatedType(), bytes->getFixedValue());
 }
 
 void PointerClasses::addAccess(const Value* pointer, llvm::Type* type, bool writes, Access kind) {

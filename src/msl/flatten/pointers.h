@@ -21,6 +21,7 @@ struct Memory {
   unsigned unitBytes = 1;
   llvm::Type* elem = nullptr;  ///< scalar of unitBytes
   bool isWritten = false;
+  uint64_t elementBytes = 0;  ///< of what the source counts in; 0: not known
 };
 
 /// Rewrites the entry. Problems: pointers kept in memory, made from integers, or returned by what is no pointer arithmetic.

@@ -380,6 +380,9 @@ private:
           refuse(decl->getLocation(),
                  "`" + parameter.name + "` needs an address space: device, constant or threadgroup");
         parameter.index = index.value_or(isThreadgroup ? 0 : next);
+        const clang::QualType element = type->getPointeeType();
+        if (type->isPointerType() && !element->isIncompleteType() && !element->isDependentType())
+          parameter.elementBytes = static_cast<uint32_t>(context_.getTypeSizeInChars(element).getQuantity());
         if (parameter.index > kLastIndex)
           refuse(decl->getLocation(), "`" + parameter.name + "` has the index " +
                                           std::to_string(static_cast<int32_t>(parameter.index)) + ": the last one is " +

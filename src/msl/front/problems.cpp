@@ -61,6 +61,20 @@ static bool isCastBetweenNarrowFloats(std::string_view message) {
          message.find("_Float16'") != message.npos && message.find("cast from") != message.npos;
 }
 
+/// Whether the error is of what the shim refuses by name, or comes of it: a type that is refused has no members, either.
+bool ProblemCollector::followsRefusal(llvm::StringRef message) {
+  auto isOf = [&](const std::string& type) {
+    return message.contains("'" + type + "<") || message.contains("::" + type + "<") ||
+           message.contains("'" + type + "'") || message.contains("::" + type + "'");
+  };
+  const auto [subject, reason] = message.split(" is unavailable: ");
+  if (reason.empty())
+    return llvm::any_of(refusedTypes_, isOf);
+  llvm::StringRef type = subject.trim('\'').split('<').first;
+  refusedTypes_.push_back(type.substr(type.rfind(':') + 1).str());
+  return false;
+}
+
 void ProblemCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& diagnostic) {
   DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
   if (level != clang::DiagnosticsEngine::Note)
@@ -73,6 +87,9 @@ void ProblemCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level, c
   if (level >= clang::DiagnosticsEngine::Error) {
     if (isCastBetweenNarrowFloats(message.str()))
       addRefusedCast(diagnostic);
+    isShown_ = !followsRefusal(message);
+    if (!isShown_)
+      return;
     problems_.push_back({"E0901", inMetalsWords(std::string(message)), at.file, at.begin, at.end, {}});
     return;
   }

@@ -23,11 +23,13 @@ private:
   Place place(const clang::Diagnostic& diagnostic) const;
 
   void addRefusedCast(const clang::Diagnostic& diagnostic);
+  bool followsRefusal(llvm::StringRef message);
 
   const SourceFiles& files_;
   std::vector<Problem>& problems_;
   Widened& refused_;
-  bool isShown_ = false;  ///< the last error or warning; notes follow theirs
+  std::vector<std::string> refusedTypes_;  ///< without namespaces and arguments
+  bool isShown_ = false;                   ///< the last error or warning; notes follow theirs
 };
 
 }  // namespace vortex::msl::front

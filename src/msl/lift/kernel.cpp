@@ -2,6 +2,7 @@
 
 #include "ir/simplify.h"
 #include "ir/size_attr.h"
+#include "ir/units_of_element.h"
 #include "msl/flatten/clean.h"
 #include "msl/lift/count_loops.h"
 #include "msl/lift/distribute.h"
@@ -38,7 +39,8 @@ public:
     for (auto [i, memory] : llvm::enumerate(memories_))
       if (isPassed(static_cast<unsigned>(i))) {
         types.push_back(thread_.getArgument(static_cast<unsigned>(i)).getType());
-        arguments.push_back(describe(memory.name, memory.isWritten ? ir::AccessMode::ReadWrite : ir::AccessMode::Read));
+        arguments.push_back(describe(memory.name, memory.isWritten ? ir::AccessMode::ReadWrite : ir::AccessMode::Read,
+                                     unitsOf(memory)));
         addUse(memory, types.back(), response);
       }
     auto firstScalar = static_cast<unsigned>(types.size());
@@ -71,12 +73,19 @@ private:
   /// Launches give the buffers that the code touches: others may not exist, as those of a function constant that is off.
   bool isPassed(unsigned i) { return memories_[i].kind == Memory::Kind::Buffer && !thread_.getArgument(i).use_empty(); }
 
-  mlir::Attribute describe(llvm::StringRef name, std::optional<ir::AccessMode> access) {
+  mlir::IntegerAttr unitsOf(const Memory& memory) {
+    const bool isKnown = memory.elementBytes > memory.unitBytes && memory.elementBytes % memory.unitBytes == 0;
+    return isKnown ? b_.getI64IntegerAttr(static_cast<int64_t>(memory.elementBytes / memory.unitBytes)) : nullptr;
+  }
+
+  mlir::Attribute describe(llvm::StringRef name, std::optional<ir::AccessMode> access, mlir::IntegerAttr units = {}) {
     mlir::NamedAttrList list;
     list.append("name", b_.getStringAttr(name));
     list.append("role", ir::RoleAttr::get(b_.getContext(), ir::Role::Param));
     if (access)
       list.append("access", ir::AccessModeAttr::get(b_.getContext(), *access));
+    if (units)
+      list.append(ir::kUnitsOfElement, units);
     return list.getDictionary(b_.getContext());
   }
 
@@ -152,8 +161,12 @@ private:
       Value argument = thread_.getArgument(static_cast<unsigned>(i));
       if (isPassed(static_cast<unsigned>(i)))
         distributor.bind(argument, body.getArgument(nextBuffer++));
-      else if (!argument.use_empty())
-        distributor.bind(argument, b_.create<ir::AllocOp>(loc_, argument.getType(), b_.getStringAttr(memory.name)));
+      else if (!argument.use_empty()) {
+        auto made = b_.create<ir::AllocOp>(loc_, argument.getType(), b_.getStringAttr(memory.name));
+        if (mlir::IntegerAttr units = unitsOf(memory))
+          made->setAttr(ir::kUnitsOfElement, units);
+        distributor.bind(argument, made);
+      }
     }
     for (unsigned i = 4; i < values.size(); ++i)
       distributor.bind(thread_.getArgument(first + i), values[i]);
