@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <llvm/IR/IRBuilder.h>
@@ -42,6 +44,57 @@ TEST(Codegen, HostCodeRuns) {
   code.entry<void(float*, const float*, float)>("axpy")(y, x, 2);
   for (int i = 0; i < 8; i++)
     EXPECT_EQ(y[i], 2 * (i + 1) + 8 - i);
+}
+
+/// void of_halves(half *out, const half *a, const half *b): through f32, as emitters write it.
+void buildOfHalves(llvm::Module& module, unsigned lanes, llvm::Intrinsic::ID id) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::IRBuilder<> b(context);
+  auto* pointer = b.getPtrTy();
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer}, false);
+  auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "of_halves", module);
+  markEntryPoint(*function);
+  b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
+  llvm::Type* half = b.getHalfTy();
+  llvm::Type* single = b.getFloatTy();
+  if (lanes > 1) {
+    half = llvm::FixedVectorType::get(half, lanes);
+    single = llvm::FixedVectorType::get(single, lanes);
+  }
+  llvm::Value* x = b.CreateFPExt(b.CreateAlignedLoad(half, function->getArg(1), llvm::Align(2)), single);
+  llvm::Value* y = b.CreateFPExt(b.CreateAlignedLoad(half, function->getArg(2), llvm::Align(2)), single);
+  b.CreateAlignedStore(b.CreateFPTrunc(b.CreateBinaryIntrinsic(id, x, y), half), function->getArg(0), llvm::Align(2));
+  b.CreateRetVoid();
+}
+
+TEST(Codegen, SmallerAndLargerHalvesKeepNan) {
+  constexpr uint16_t kZero = 0, kMinusZero = 0x8000, kNan = 0x7e00;
+  for (const char* cpu : {"", "haswell"})
+    for (unsigned lanes : {1u, 8u, 16u, 32u})
+      for (auto id : {llvm::Intrinsic::minimum, llvm::Intrinsic::maximum}) {
+        Result<Target> target = *cpu ? createTarget({.cpu = cpu, .features = ""}) : createTarget();
+        ASSERT_TRUE(target.ok()) << target.error().message;
+        llvm::LLVMContext context;
+        auto module = createModule(context, "test", *target);
+        buildOfHalves(*module, lanes, id);
+        LoadedCode code(*module, *target);
+        auto* entry = code.entry<void(uint16_t*, const uint16_t*, const uint16_t*)>("of_halves");
+        for (uint16_t other : {kZero, kMinusZero}) {
+          uint16_t numbers[32], nans[32], out[32];
+          std::fill_n(numbers, 32, other);
+          std::fill_n(nans, 32, kNan);
+          for (bool nanFirst : {false, true}) {
+            entry(out, nanFirst ? nans : numbers, nanFirst ? numbers : nans);
+            for (unsigned i = 0; i < lanes; ++i)
+              EXPECT_GT(out[i] & 0x7fff, 0x7c00) << cpu << " " << lanes << " lanes";
+          }
+        }
+        uint16_t zeros[32], minusZeros[32], out[32];
+        std::fill_n(zeros, 32, kZero);
+        std::fill_n(minusZeros, 32, kMinusZero);
+        entry(out, zeros, minusZeros);
+        EXPECT_EQ(out[0], id == llvm::Intrinsic::minimum ? kMinusZero : kZero) << cpu << " " << lanes << " lanes";
+      }
 }
 
 TEST(Codegen, ForcedProcessorsDecideInstructions) {

@@ -28,8 +28,6 @@ const std::vector<std::string>& allowedExternalSymbols() {
       "fmod",
       "atan2",
       "fma",
-      "fmaxf",  // maxnum and minnum of halves, as LLVM narrows those of floats
-      "fminf",  //
       "expm1",
       "log1p",
       "floor",

@@ -3,6 +3,9 @@
 // VORTEX_PRINT_TIMES=1.
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Target/TargetMachine.h>
@@ -41,8 +44,43 @@ llvm::FunctionPassManager functionPasses() {
   return passes;
 }
 
+/// InstCombine makes minimum and maximum of halves of those that were emitted in f32. Without instructions for halves
+/// LLVM 19 expands them so that a NaN against a zero is lost, and calls fminf and fmaxf for minnum and maxnum.
+void widenHalves(llvm::Function& function) {
+  llvm::SmallVector<llvm::IntrinsicInst*> halves;
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+    if (!call || call->getType()->getScalarSizeInBits() != 16)
+      continue;
+    switch (call->getIntrinsicID()) {
+    case llvm::Intrinsic::minimum:
+    case llvm::Intrinsic::maximum:
+    case llvm::Intrinsic::minnum:
+    case llvm::Intrinsic::maxnum: halves.push_back(call); break;
+    default: break;
+    }
+  }
+  for (llvm::IntrinsicInst* call : halves) {
+    llvm::IRBuilder<> b(call);
+    llvm::Type* type = call->getType()->getWithNewType(b.getFloatTy());
+    llvm::Value *x = b.CreateFPExt(call->getArgOperand(0), type), *y = b.CreateFPExt(call->getArgOperand(1), type);
+    llvm::Value* wide = b.CreateBinaryIntrinsic(call->getIntrinsicID(), x, y, call);
+    for (llvm::User* user : llvm::make_early_inc_range(call->users()))
+      if (auto* extended = llvm::dyn_cast<llvm::FPExtInst>(user); extended && extended->getType() == type) {
+        extended->replaceAllUsesWith(wide);
+        extended->eraseFromParent();
+      }
+    call->replaceAllUsesWith(b.CreateFPTrunc(wide, call->getType()));
+    call->eraseFromParent();
+  }
+}
+
 }  // namespace
 
-void optimize(llvm::Module& module, const Target& target) { runPasses(module, *target.machine, functionPasses()); }
+void optimize(llvm::Module& module, const Target& target) {
+  runPasses(module, *target.machine, functionPasses());
+  for (llvm::Function& function : module)
+    widenHalves(function);
+}
 
 }  // namespace vortex::target::cpu::codegen
