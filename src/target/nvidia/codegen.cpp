@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "target/interface/llvm_module.h"
+#include "target/nvidia/halfwords.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
@@ -130,6 +131,7 @@ static llvm::FunctionPassManager functionPasses() {
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(WidenHalfwords());
   return passes;
 }
 
