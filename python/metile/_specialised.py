@@ -52,9 +52,7 @@ class Specialised:
         program = _vortex_compiler.from_trace(self.text, self._files, self._online_softmax)
         found = vortex._errors.diagnostics(in_python(program.diagnostics()))
         if not program.ok:
-            error = LoweringError(in_python(program.report))
-            error.diagnostics = found
-            raise error
+            raise _refusal(program)
         self._findings = tuple((diagnostic.id, diagnostic.rendered) for diagnostic in found)
         self._warn(self._findings)
         return program
@@ -243,6 +241,16 @@ class Specialised:
             told = type(error)(f"kernel '{self.name}': {error}{self._excerpt_at(str(error).partition(': ')[2])}")
             told.fault = error.fault
             raise told from None
+
+
+def _refusal(program) -> LoweringError:
+    """The errors, then what is known about results. Warnings about speed come where they are asked for."""
+    found = vortex._errors.diagnostics(in_python(program.diagnostics()))
+    told = [each for each in found if each.severity == "error" or each.id in _ABOUT_RESULTS or is_on("METILE_WARNINGS")]
+    told.sort(key=lambda each: each.severity != "error")
+    error = LoweringError("\n".join(each.rendered for each in told))
+    error.diagnostics = tuple(told)
+    return error
 
 
 def _request(target: str):

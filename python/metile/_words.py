@@ -6,6 +6,8 @@ _WORDS = (
     *((f"`warp.{theirs}`", f"`metile.simd_{ours}`") for theirs, ours in (("sum", "sum"), ("max", "max"), ("shuffle_xor", "shuffle_xor"), ("broadcast", "broadcast"))),
     ("lane of the warp", "lane of the simdgroup"),
     ("lanes of the warp", "lanes of the simdgroup"),
+    ("the lanes of a warp touch", "the lanes of a simdgroup touch"),
+    ("`@unchecked(coalescing)` on the statement or kernel accepts it", "without `METILE_WARNINGS=1` it is not told"),
     ("`@unchecked(races)` on the statement says that they never meet; `--check` finds", "`METILE_CHECK=1` finds"),
     ("let each thread write elements of its own, or use an atomic", "let each thread write elements of its own, or use `metile.atomic_add`"),
     ("read the elements one by one: `t[thread.local_id]`", "what stands beside a tile is the same for all lanes, as the result of `metile.sum` is"),

@@ -174,6 +174,20 @@ def test_what_the_compiler_finds_is_said_in_the_words_of_metile(body, id):
         assert not any(words in text for text in said), said
 
 
+def strided_race(O, N, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    metile.store(O + lane // 2 * 48 + metile.program_id(0) * 4096, lane)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_an_error_comes_first_and_warnings_about_speed_only_where_asked_for(asked, monkeypatch):
+    monkeypatch.setenv("METILE_WARNINGS", "1" if asked else "0")
+    error = refused(strided_race, metile.LoweringError, "E0630", np.zeros(8192, np.int32), 3, BLOCK=64)
+    assert str(error).startswith("error[E0630]") and error.diagnostics[0].id == "E0630"
+    assert ("W0623" in str(error)) == asked == (len(error.diagnostics) > 1)
+    assert "@unchecked" not in str(error) and "warp" not in str(error)
+
+
 def test_warnings_are_said_in_the_words_of_metile():
     @metile.kernel
     def scatters(X, Where, BLOCK: metile.constexpr):
