@@ -42,10 +42,13 @@ class Reference:
         chosen = a.value < b.value
         return Lanes(np.where(chosen, x.value, y.value), a.valid & b.valid & np.where(chosen, x.valid, y.valid))
 
-    def load(self, offset, limit):
+    def load(self, offset, mask):
         at = offset.value & 63
-        on = np.ones(self.lanes, bool) if limit is None else np.arange(self.lanes) < limit
-        return Lanes(np.where(on, self.data[at], 0), offset.valid & on)
+        if mask is None:
+            return Lanes(self.data[at], offset.valid)
+        a, b = mask
+        on = a.value < b.value
+        return Lanes(np.where(on, self.data[at], 0), offset.valid & a.valid & b.valid & on)
 
     def total(self, name, x):
         if not x.valid.any():
@@ -105,8 +108,8 @@ class Traced:
     def where(self, a, b, x, y):
         return metile.where(a < b, x, y)
 
-    def load(self, offset, limit):
-        return metile.load(self.X + (offset & 63), mask=None if limit is None else metile.arange(0, self.lanes) < limit)
+    def load(self, offset, mask):
+        return metile.load(self.X + (offset & 63), mask=None if mask is None else mask[0] < mask[1])
 
     def total(self, name, x):
         return getattr(metile, name)(x)
@@ -159,16 +162,22 @@ class Program:
         if kind < 0.75:
             return machine.where(*(self._pick(values) for _ in range(4)))
         if kind < 0.95:
-            limit = int(self.random.integers(0, self.lanes + 2)) if self.random.random() < 0.7 else None
-            return machine.load(self._pick(values), limit)
+            mask = self._mask(machine, values, self.lanes + 2) if self.random.random() < 0.7 else None
+            return machine.load(self._pick(values), mask)
         return machine.number(int(self.random.integers(-99, 99)))
+
+    def _mask(self, machine, values, end):
+        """Two sides of `<`: the lane and a number, or any two values, which may be invalid."""
+        if self.random.random() < 0.3:
+            return self._pick(values), self._pick(values)
+        return machine.lane(), machine.number(int(self.random.integers(0, end)))
 
     def _statement(self, machine, values):
         kind = self.random.random()
         if kind < 0.2:
             value = self._pick(values)
             if self.random.random() < 0.5:  # of what some lanes have not loaded
-                loaded = machine.load(value, int(self.random.integers(0, self.lanes + 1)))
+                loaded = machine.load(value, self._mask(machine, values, self.lanes + 1))
                 value = machine.binary("add", loaded, self._pick(values))
             return machine.total(("sum", "max", "min")[int(self.random.integers(3))], value)
         if kind < 0.3:

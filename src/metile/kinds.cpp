@@ -94,8 +94,12 @@ private:
           value.mayBeInvalid && op.name == "carry";  // what a lane has not computed leaves the old value
       return set(op.operands[0].number, join(carried, value));
     }
-    if (op.name == "loop" || op.name == "draw")
-      return set(op.operands[0].number, {Dtype::Index});
+    if (op.name == "loop" || op.name == "draw") {
+      Kind counter{Dtype::Index};
+      for (size_t i = 1; i < op.operands.size(); ++i)
+        counter.mayBeInvalid = counter.mayBeInvalid || kind(op, i).mayBeInvalid;
+      return set(op.operands[0].number, counter);
+    }
     if (op.result >= 0)
       set(op.result, resultOf(op));
   }

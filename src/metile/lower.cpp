@@ -252,7 +252,7 @@ Emitter::Expr* Emitter::allOf(const Validity& valid) {
 
 void Emitter::loop(const Op& op) {
   Variable* counter = b_.openFor("i" + std::to_string(op.operands[0].number), index(op, 1), index(op, 2), index(op, 3));
-  values_[static_cast<size_t>(op.operands[0].number)] = {counter, {}};
+  values_[static_cast<size_t>(op.operands[0].number)] = {counter, validOf(op)};
   draws_.emplace_back();
 }
 
@@ -274,7 +274,7 @@ void Emitter::drawLoop(const Op& op) {
   };
   draw();
   b_.openWhile(b_.binary(lang::BinaryOp::Lt, b_.read(number), index(op, 3)));
-  values_[static_cast<size_t>(op.operands[0].number)] = {number, {}};
+  values_[static_cast<size_t>(op.operands[0].number)] = {number, validOf(op)};
   draws_.emplace_back(draw);
 }
 

@@ -23,7 +23,7 @@ Emitter::Expr* Emitter::element(Variable* of, Expr* at) {
   return b_.element(of, {part(lang::BinaryOp::Div), part(lang::BinaryOp::Rem)});
 }
 
-/// Lanes that are masked off touch no memory, hold 0 and are invalid.
+/// Lanes that are masked off touch no memory, hold 0 and are invalid; so are those whose mask or offset is.
 void Emitter::load(const Op& op) {
   Variable* from = memory(op.operands[0]);
   Expr* at = index(op, 1);
@@ -35,6 +35,7 @@ void Emitter::load(const Op& op) {
   b_.openIf(b_.read(mask));
   b_.assign(b_.read(value), element(from, at));
   b_.close();
+  merge(valid, validOf(op.operands[2]));
   merge(valid, {mask});
   values_[static_cast<size_t>(op.result)] = {value, std::move(valid)};
 }
@@ -144,6 +145,7 @@ void Emitter::atomic(const Op& op) {
   Expr* condition = nullptr;
   if (has(op, 3)) {
     Variable* mask = b_.let("mask" + suffix, operand(op, 3, {Dtype::Bool}));
+    merge(valid, validOf(op.operands[3]));
     merge(valid, {mask});
     condition = b_.read(mask);
   }
