@@ -397,9 +397,10 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
   // Twice a number may wrap: where nothing is of the round before, the next one's number is as good as any.
   const bool isAlone =
       isPower && instanceOf(first_, loop) == Instance::Next && instanceOf(second_, loop) == Instance::Next;
-  if (isHeader && (instance == Instance::First || (instance == Instance::Next && isBlock && !isAlone)))
-    if (const ValueId made = cloneCarried(env, phi, instance == Instance::Next, depth); made != kNoValue)
-      return made;
+  const bool isSkipped = isHeader && loop == env.skipped, isNext = instance == Instance::Next && !isSkipped;
+  if (isHeader && (isSkipped || instance == Instance::First || (isNext && isBlock && !isAlone)))
+    if (const ValueId made = cloneCarried(env, phi, isNext, depth); made != kNoValue || isSkipped)
+      return made != kNoValue ? made : fresh(nodes.type(phi), phi);
   if (isCounter && (instance == Instance::Own || !isBlock))
     return ownCounter(env, phi, depth);
   if (isHeader && (instance == Instance::Own || !isBlock))
@@ -446,6 +447,10 @@ void Pair::addSides(const Env& env) {
     there.reach.passed = side.passed;
     if (!side.isOfStart)
       there.reach = env.reach;
+    const LoopId loop = graph[side.branch].loop;
+    if (loop != kNoLoop && graph[loop].header == side.branch && there.reach.passed != loop &&
+        !graph.isInside(graph[side.branch].successors[side.holds ? 0 : 1], loop))
+      there.skipped = loop;
     assume(clone(there, graph.terminator(side.branch).value), side.holds);
     passed_.push_back(conditions_.back());
   }

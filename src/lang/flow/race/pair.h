@@ -90,6 +90,7 @@ private:
     BlockId at{0};  ///< of the access
     std::array<ValueId, 3> thread{kNoValue, kNoValue, kNoValue}, block{kNoValue, kNoValue, kNoValue};
     std::unordered_map<uint32_t, ValueId> known = {};
+    LoopId skipped = kNoLoop;  ///< `at` its header, which it is left by before its first iteration
     // Of one iteration of a loop that is unrolled:
     Env* outer = nullptr;
     LoopId unrolled = kNoLoop;
