@@ -199,7 +199,7 @@ std::optional<DimExpr> dimNamed(BodyState& body, const syn::Name& name, DimPolic
   binding.name = std::string(name.text);
   binding.range = name.range;
   const bool mayBeParam = policy == DimPolicy::Parameter || policy == DimPolicy::Result;
-  if (mayBeParam && !isUpper && body.instance)
+  if (mayBeParam && body.instance)
     for (size_t i = 0; i < body.instance->item->params.size(); ++i)
       if (body.instance->item->params[i].name.text == name.text) {
         binding.param = static_cast<uint32_t>(i);
