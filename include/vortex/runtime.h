@@ -66,7 +66,7 @@ private:
   std::optional<Tensor> tensor_;
 };
 
-/// A print in kernel code: `{}` in `format` stands for the next value.
+/// A print in kernel code: `{}` in `format` stands for the next value; where there are values, `{{` and `}}` are braces.
 struct Print {
   std::string_view format;
   std::string_view file;

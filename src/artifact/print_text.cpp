@@ -39,15 +39,21 @@ std::string faultText(const Kernel& kernel, const Fault& fault, std::span<const 
 }
 
 std::string printText(std::string_view format, std::string_view kinds, std::span<const uint64_t> values) {
+  if (kinds.empty())
+    return std::string(format);
   std::string text;
-  for (size_t next = 0;; ++next) {
-    const size_t hole = format.find("{}");
-    text += format.substr(0, hole);
-    if (hole == std::string_view::npos)
-      return text;
-    text += next < values.size() ? valueText(next < kinds.size() ? kinds[next] : 'i', values[next]) : "{}";
-    format.remove_prefix(hole + 2);
+  size_t next = 0;
+  while (!format.empty()) {
+    const std::string_view pair = format.substr(0, 2);
+    if (pair == "{}") {
+      text += next < values.size() ? valueText(next < kinds.size() ? kinds[next] : 'i', values[next]) : "{}";
+      ++next;
+    } else {
+      text += format.front();
+    }
+    format.remove_prefix(pair == "{}" || pair == "{{" || pair == "}}" ? 2 : 1);
   }
+  return text;
 }
 
 }  // namespace vortex::artifact

@@ -9,7 +9,8 @@ namespace vortex::artifact {
 /// Types of the values of a kernel print or a fault's message, a letter each (see Fault).
 std::string_view printKinds(const Fault& format);
 
-/// A line of a kernel print: each `{}` of the format is replaced by the next value, as its kind says.
+/// A line of a kernel print: each `{}` of the format is replaced by the next value, as its kind says, `{{` and `}}` by one brace. A format without
+/// values is the text itself.
 std::string printText(std::string_view format, std::string_view kinds, std::span<const uint64_t> values);
 
 /// This entry of Kernel::faults describes values of a fault, not a print.

@@ -26,6 +26,12 @@ TEST(PrintText, PlacesWithoutAValueStayAndValuesWithoutAPlaceAreLeftOut) {
   EXPECT_EQ(lineOf("", "", {}), "");
 }
 
+TEST(PrintText, DoubledBracesAreBracesWhereThereAreValues) {
+  EXPECT_EQ(lineOf("set {{}} = {}", "i", {7}), "set {} = 7");
+  EXPECT_EQ(lineOf("{{{}}} }}{{ {{{{}}}}", "i", {7}), "{7} }{ {{}}");
+  EXPECT_EQ(lineOf("{{}}", "", {}), "{{}}");
+}
+
 TEST(PrintText, KindsAreThoseOfTheFormat) {
   EXPECT_EQ(printKinds({"print:fd", "{}", "", 0, 0}), "fd");
   EXPECT_EQ(printKinds({"E0701", "no print", "", 0, 0}), "");

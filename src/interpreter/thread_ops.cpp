@@ -208,18 +208,25 @@ std::string showCell(Element element, uint64_t bits, bool isUnsigned) {
   return isUnsigned ? std::to_string(bits) : std::to_string(signExtend(bits, element.width));
 }
 
-/// The text of one lane; `first`: the operand that the first value is.
+/// The text of one lane; `first`: the operand that the first value is. Where there are values, `{{` and `}}` are braces.
 std::string formatted(Machine& machine, const Node& node, llvm::StringRef format, mlir::ValueRange values,
                       llvm::ArrayRef<bool> isUnsigned, size_t first, size_t lane) {
+  if (values.empty())
+    return format.str();
   std::string text;
-  for (auto [i, value] : llvm::enumerate(values)) {
-    size_t hole = format.find("{}");
-    text += format.substr(0, hole).str();
-    text += showCell(*elementOf(value.getType()), machine.cell(node.operands[first + i], lane),
-                     i < isUnsigned.size() ? isUnsigned[i] : value.getType().isIndex());
-    format = hole == llvm::StringRef::npos ? "" : format.substr(hole + 2);
+  for (size_t next = 0; !format.empty();) {
+    const llvm::StringRef pair = format.take_front(2);
+    if (pair == "{}" && next < values.size()) {
+      const mlir::Type type = values[next].getType();
+      text += showCell(*elementOf(type), machine.cell(node.operands[first + next], lane),
+                       next < isUnsigned.size() ? isUnsigned[next] : type.isIndex());
+      ++next;
+    } else {
+      text += format.front();
+    }
+    format = format.drop_front(pair == "{}" || pair == "{{" || pair == "}}" ? 2 : 1);
   }
-  return text + format.str();
+  return text;
 }
 
 bool assertion(Machine& machine, const Node& node) {

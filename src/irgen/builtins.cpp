@@ -194,6 +194,13 @@ Value Emitter::emitAtomic(const Expr& expr, const Place& element, Value view, Va
 
 //===-- output ----------------------------------------------------------------------------------------------------===//
 
+static std::string withDoubledBraces(llvm::StringRef text) {
+  std::string out;
+  for (const char c : text)
+    out.append(c == '{' || c == '}' ? 2 : 1, c);
+  return out;
+}
+
 /// The arguments from `first` on, as a print shows them; nothing where kernels cannot.
 std::optional<ShownValues> Emitter::evalShown(const Expr& expr, size_t first) {
   ShownValues out;
@@ -209,20 +216,25 @@ std::optional<ShownValues> Emitter::evalShown(const Expr& expr, size_t first) {
     out.values.push_back(evalScalar(*arg));
     out.isUnsigned.push_back(lang::isUnsigned(scalarOf(arg->type)));
   }
+  const bool isFormat = !out.values.empty();  // in which braces are doubled
+  if (isFormat)
+    for (auto [arg, part] : llvm::zip(llvm::ArrayRef(expr.args).drop_front(first), parts))
+      if (arg->kind == lang::ExprKind::String)
+        part = withDoubledBraces(part);
   if (expr.text.empty()) {
     out.format = llvm::join(parts, " ");
     return out;
   }
   const std::string& text = expr.text;
   for (size_t i = 0, next = 0; i < text.size(); ++i) {
-    const char following = i + 1 < text.size() ? text[i + 1] : '\0';
-    if (text[i] == '{' && following != '{') {
+    const bool isBrace = text[i] == '{' || text[i] == '}', isDoubled = i + 1 < text.size() && text[i + 1] == text[i];
+    if (text[i] == '{' && !isDoubled) {
       out.format += next < parts.size() ? parts[next++] : "";
       i = std::min(text.find('}', i), text.size());
       continue;
     }
-    out.format += text[i];
-    i += (text[i] == '{' || text[i] == '}') && following == text[i];
+    out.format.append(isBrace && isFormat ? 2 : 1, text[i]);
+    i += isBrace && isDoubled;
   }
   return out;
 }
