@@ -64,6 +64,7 @@ struct CompileOptions {
 struct TraceOptions {
   bool onlineSoftmax =
       true;  ///< sums of exponentials are collected in the loop that finds the maximum, where that is the same sum
+  bool warnsOfRaces = false;  ///< races that every launch has are warnings, too: the caller judges launches
 };
 
 struct KernelParam {

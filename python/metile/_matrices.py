@@ -54,7 +54,7 @@ def place_of(trace, pointer, row, stride, height: int, rows, what: str, is_writt
         first = first + whole_rows
     steps = [move.elements for move in moves if quotient(move.elements, stride) is None]
     many = (whole_rows, *(move.rows for move in _smallest(matrices))) if rows is None and matrices else ()
-    base = pointer.base.matrix(trace, start, stride, is_written, steps, many)
+    base = pointer.base.matrix(trace, start, stride, is_written, pointer.offset is not None, steps, many)
     return base, row, () if count is None else (operand(trace, first, what), operand(trace, count, what))
 
 

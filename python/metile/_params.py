@@ -40,6 +40,10 @@ class Slot:
     stride: Callable | int = 0
     offset: Callable | int = 0
     is_written: bool = False
+    columns: str | int = 0  # the stride as the trace names it
+    is_moved: bool = False  # by a pointer with an offset
+    limit: str = ""  # the argument that says how many rows the matrix has
+    tail_of: int | None = None  # the last row of this parameter's memory; of rank 0 the number of rows before it
     steps: list = dataclasses.field(default_factory=list)  # by multiples of these the rows of tiles are moved: they are whole rows
     many: list = dataclasses.field(default_factory=list)  # (row, rows, …): where many matrices begin, and moves from one to another
 
@@ -73,14 +77,15 @@ class Memory:
             trace.fail(f"lanes that are loaded from '{self.name}' become rows or columns of a tile, and the kernel writes '{self.name}': load them as a tile, "
                        "`load(pointer + lanes[:, None])`")
 
-    def matrix(self, trace, offset, stride, is_written: bool, steps: list, many: tuple) -> str:
+    def matrix(self, trace, offset, stride, is_written: bool, is_moved: bool, steps: list, many: tuple) -> str:
         """The memory as rows of `stride` elements from `offset` on; all numbers must follow from the launch's arguments."""
         key = tuple(f"%{value.id}" if isinstance(value, Value) else value for value in (offset, unwrap(stride)))
         if key not in self._views:
             parts = [self._known(trace, stride, "the stride"), 0 if offset is None else self._known(trace, offset, "the offset of the pointer")]
-            self._views[key] = self._add(trace, Slot(self.argument, f"ptr {self._unique(trace)} {self.dtype}", 2, *parts))
+            self._views[key] = self._add(trace, Slot(self.argument, f"ptr {self._unique(trace)} {self.dtype}", 2, *parts, columns=key[1]))
         slot = trace.params[self._views[key]]
         slot.is_written = slot.is_written or is_written
+        slot.is_moved = slot.is_moved or is_moved
         slot.steps += [self._known(trace, step, "the step of the pointer") for step in steps]
         if many:
             slot.many.append([self._known(trace, rows, "the offset of the pointer") for rows in many])

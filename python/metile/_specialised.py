@@ -14,22 +14,26 @@ from vortex import _kept
 
 from . import _params
 from ._queues import numbers_as_instances
+from ._tails import with_tails
 from ._trace import LoweringError, OutOfResources, Trace
 from ._words import in_python
 from .runtime.device import Device
 from .runtime.environment import debug_words, is_on
 
 _ABOUT_RESULTS = {"W0525"}  # other warnings are about speed, or about races
+_MANY = 1 << 62  # rows: as many as there are
+_REFUSED = "E0630"  # what is kept of a launch that has races
 _MOST_JUDGED = 16  # launches with other numbers: judging one takes some milliseconds
 
 
 class Specialised:
     """A kernel for one choice of constexprs and argument types. The grid has instances along `axes`."""
 
-    def __init__(self, kernel, trace: Trace, threads: int, axes: tuple[int, ...], collects: bool = True):
-        self.kernel, self.slots, self.shared_bytes = kernel, trace.params, trace.shared_bytes
+    def __init__(self, kernel, trace: Trace, threads: int, axes: tuple[int, ...], collects: bool = True, tails: tuple[int, ...] = ()):
+        lines, slots = with_tails(trace.lines, trace.params, tails, trace.count)
+        self.kernel, self.slots, self.shared_bytes, self.has_tails = kernel, slots, trace.shared_bytes, bool(tails)
         self.name = trace.name
-        self.text = trace.text([_params.header(slot) for slot in trace.params], threads, axes)
+        self.text = trace.text([_params.header(slot) for slot in slots], threads, axes, lines)
         self._files = trace.sources.texts()
         self._head = trace.sources.excerpt(trace.place)
         self.outside = None  # of class Outside
@@ -39,6 +43,7 @@ class Specialised:
         self._loaded: dict = {}
         self._has_warned = False
         self._races: str | None = None  # the warning, if they are not ruled out for every launch
+        self._is_race = False  # there are some in every launch, or in every one of several instances
         self._judged: set = set()  # launches without races: numbers and grid
         self._launched: set = set()  # the same launches as they were written
         self._online_softmax = collects and is_on("METILE_ONLINE_SOFTMAX", True)
@@ -49,7 +54,7 @@ class Specialised:
     def native(self):
         import _vortex_compiler
 
-        program = _vortex_compiler.from_trace(self.text, self._files, self._online_softmax)
+        program = _vortex_compiler.from_trace(self.text, self._files, self._online_softmax, True)
         found = vortex._errors.diagnostics(in_python(program.diagnostics()))
         if not program.ok:
             raise _refusal(program)
@@ -64,7 +69,8 @@ class Specialised:
         self._has_warned = True
         warns = is_on("METILE_WARNINGS")
         for name, rendered in findings:
-            if name == "W0631":
+            if name in ("E0630", "W0631"):
+                self._is_race = self._is_race or name == "E0630"
                 self._races = rendered
             elif name in _ABOUT_RESULTS or warns:
                 warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
@@ -76,30 +82,41 @@ class Specialised:
 
     def judge(self, numbers: dict, grid: tuple) -> None:
         """Warns, once, if races are not ruled out for a launch with these integers on this grid. Often they depend on both: rows of `N` elements
-        a stride apart meet where the stride is less than N."""
+        a stride apart meet where the stride is less than N. A launch that has the races of all others is refused."""
         launch = (*numbers.values(), grid)
         if self._races is None or launch in self._judged:
             return
-        found = self._races_of(numbers, grid) if len(self._judged) < _MOST_JUDGED else self._races
-        if not found:
+        found = self._races_of(numbers, grid) if self._is_race or len(self._judged) < _MOST_JUDGED else self._races
+        if found == _REFUSED:
+            raise _refusal(self._program_of(numbers, grid))
+        if not found or self._is_race:
             self._judged.add(launch)
+        if not found:
             return
-        self._races = None
+        if not self._is_race:
+            self._races = None
         warnings.warn(found, stacklevel=2 + _kept.depth_of_packages())
 
     def _races_of(self, numbers: dict, grid: tuple) -> str:
         """What is not ruled out for this launch, as a warning; nothing where all is."""
-        text = _with_numbers(*numbers_as_instances(self.text, grid), numbers)
-        key = ("races of a metile launch", text, self._files)
+        key = ("races of a metile launch", self._text_of(numbers, grid), self._files)
         known = _kept.find(key, self._cache_folder) if self._is_kept else None
         if known is None:
-            import _vortex_compiler
-
-            found = {diagnostic["id"]: diagnostic["rendered"] for diagnostic in _vortex_compiler.from_trace(text, self._files, False).diagnostics()}
-            known = in_python(found.get("W0631") or ("E0630" in found and self._races) or "")
+            found = {diagnostic["id"]: diagnostic["rendered"] for diagnostic in self._program_of(numbers, grid).diagnostics()}
+            is_race = "E0630" in found
+            known = _REFUSED if is_race and self._is_race else in_python(found.get("W0631") or (is_race and self._races) or "")
             if self._is_kept:
                 _kept.keep(key, known, self._cache_folder)
         return known
+
+    def _text_of(self, numbers: dict, grid: tuple) -> str:
+        """The trace for this launch alone."""
+        return _with_numbers(*numbers_as_instances(self.text, grid), numbers)
+
+    def _program_of(self, numbers: dict, grid: tuple):
+        import _vortex_compiler
+
+        return _vortex_compiler.from_trace(self._text_of(numbers, grid), self._files, False, False)
 
     @property
     def _cache_folder(self) -> str:
@@ -122,7 +139,7 @@ class Specialised:
     def _with_sums_collected(self):
         import _vortex_compiler
 
-        return _vortex_compiler.from_trace(self.text, self._files, True)
+        return _vortex_compiler.from_trace(self.text, self._files, True, True)
 
     def request(self, target: str):
         return _request(target)
@@ -144,7 +161,7 @@ class Specialised:
     def _load(self, device: _vortex.Device):
         """From disk, else compiled."""
         key = ("metile", self.text, self._files, self._online_softmax, device.target, device.model) if self._is_kept else None
-        target, trace, name = device.target, (self.text, self._files, self._online_softmax), self.name
+        target, trace, name = device.target, (self.text, self._files, self._online_softmax, True), self.name
 
         def plan():
             try:
@@ -179,14 +196,15 @@ class Specialised:
         for slot in self.slots:
             value = values[slot.argument]
             if slot.rank == 0:
-                out.append(value)
+                out.append(value if slot.tail_of is None else self._rows(slot.tail_of, value.size, numbers))
             elif slot.rank == 1:
                 out.append(value.on(device, slot.is_written))
             else:
-                out.append(value.on(device, slot.is_written).matrix(*self.window(slot, value, numbers)))
+                out.append(value.on(device, slot.is_written).matrix(*self._matrix(slot, value.size, numbers)))
         return (*out, *grid)
 
-    def window(self, slot, value, numbers: dict) -> tuple[int, int]:
+    def window(self, slot, numbers: dict) -> tuple[int, int, int]:
+        """Where the rows of a matrix begin, how long they are, and how many there are at most."""
         stride, offset = (part(numbers) if callable(part) else part for part in (slot.stride, slot.offset))
         if stride <= 0 or offset < 0:
             raise ValueError(f"kernel '{self.name}': a tile has rows of {stride} elements from element {offset} on")
@@ -201,7 +219,30 @@ class Specialised:
             if moves and (row % moves[0] or any(rows % moves[0] for rows in moves)):
                 raise ValueError(f"kernel '{self.name}': the pointer of a tile begins with row {row} and moves by {' and '.join(map(str, moves))} rows: which "
                                  "rows its matrix has is not known. Say how many, `rows=…`")
-        return offset, stride
+        return offset, stride, max(numbers[slot.limit], 0) if slot.limit else _MANY
+
+    def _matrix(self, slot, size: int, numbers: dict) -> tuple[int, int, int]:
+        """As window(), in memory of so many elements."""
+        if slot.tail_of is None:
+            return self.window(slot, numbers)
+        offset, stride, _ = self.window(self.slots[slot.tail_of], numbers)
+        begin = offset + self._rows(slot.tail_of, size, numbers) * stride
+        return begin, max(size - begin, 1), 1
+
+    def _rows(self, index: int, size: int, numbers: dict) -> int:
+        """Whole rows of a matrix."""
+        offset, stride, most = self.window(self.slots[index], numbers)
+        return min(max(size - offset, 0) // stride, most)
+
+    def tails(self, values: list, numbers: dict) -> tuple[int, ...]:
+        """Parameters whose last row is not whole, and would count."""
+        found = []
+        for index, slot in enumerate(self.slots):
+            if slot.rank == 2:
+                (offset, stride, most), size = self.window(slot, numbers), values[slot.argument].size
+                if size > offset and (size - offset) % stride and (size - offset) // stride < most:
+                    found.append(index)
+        return tuple(found)
 
     def refuse_layouts(self, values: list, numbers: dict) -> None:
         """An array that is written has one layout in a kernel: back ends take its parameters for memory of their own."""
@@ -209,8 +250,9 @@ class Specialised:
         for slot in self.slots:
             if not slot.rank:
                 continue
-            size, (begin, stride) = values[slot.argument].size, self.window(slot, values[slot.argument], numbers) if slot.rank > 1 else (0, 1)
-            row = begin, begin + max(size - begin, 0) // stride * stride, f"a matrix with rows of {stride} elements" if slot.rank > 1 else "single elements"
+            size = values[slot.argument].size
+            begin, stride, most = self._matrix(slot, size, numbers) if slot.rank > 1 else (0, 1, _MANY)
+            row = begin, begin + min(max(size - begin, 0) // stride, most) * stride, f"a matrix with rows of {stride} elements" if slot.rank > 1 else "single elements"
             for other, start, end, what in seen:
                 if other.argument == slot.argument and (other.is_written or slot.is_written) and begin < end and start < row[1]:
                     name = self.kernel.runtime[slot.argument]
@@ -223,14 +265,15 @@ class Specialised:
         for slot in self.slots:
             value = values[slot.argument]
             if slot.rank == 0:
+                value = value if slot.tail_of is None else self._rows(slot.tail_of, value.size, numbers)
                 bits = np.float32(value).view(np.uint32) if slot.header.startswith("float") else value & (1 << 64) - 1
                 arguments.append((0, [], [], int(bits)))
                 continue
             array = value.host(slot.is_written)
             address, extents = array.ctypes.data, [array.size]
             if slot.rank == 2:
-                offset, stride = self.window(slot, value, numbers)
-                address, extents = address + offset * array.itemsize, [max(array.size - offset, 0) // stride, stride]
+                offset, stride, most = self._matrix(slot, array.size, numbers)
+                address, extents = address + offset * array.itemsize, [min(max(array.size - offset, 0) // stride, most), stride]
             arguments.append((address, extents, [], 0))
         arguments += [(0, [], [], extent) for extent in grid]
         try:

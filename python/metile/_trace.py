@@ -8,6 +8,8 @@ import re
 import sys
 import threading
 
+from ._products import limit_matrices
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MACHINERY = {os.path.join(_HERE, name) for name in ("__init__.py", "_trace.py", "_values.py", "_ops.py", "_matrices.py", "_lanes.py", "_loops.py", "_state.py", "_outside.py", "_params.py", os.path.join("frontend", "kernel.py"))}
 _MACHINERY.add(contextlib.__file__)
@@ -202,8 +204,8 @@ class Trace:
         self.lines.append(" ".join((head, *operands)) + self.sources.position(user_frame()))
         return number
 
-    def text(self, params: list[str], threads: int, axes: tuple[int, ...]) -> str:
-        return "\n".join([f"kernel {self.name}{self.place}", f"threads {threads}", " ".join(["axes", *(f"i{axis}" for axis in axes)]), *params, *(_with_lanes(line, threads) for line in self.lines)]) + "\n"
+    def text(self, params: list[str], threads: int, axes: tuple[int, ...], lines: list[str]) -> str:
+        return "\n".join([f"kernel {self.name}{self.place}", f"threads {threads}", " ".join(["axes", *(f"i{axis}" for axis in axes)]), *params, *(_with_lanes(line, threads) for line in lines)]) + "\n"
 
     def name_of_shared(self) -> str:
         """That of `name = metile.shared(…)`, for messages; nothing where the memory is made in another way."""
@@ -262,6 +264,7 @@ class Trace:
         for rows, unclear in self.unclear:
             if rows not in self.small_matrices:
                 raise unclear
+        limit_matrices(self.lines, self.params)
 
 
 def _with_lanes(line: str, lanes: int) -> str:

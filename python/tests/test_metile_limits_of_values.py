@@ -207,3 +207,27 @@ def test_a_prepared_launch_sees_what_strided_arrays_hold_now(where, random):
     whole[:] = random.standard_normal((20, 3), dtype=np.float32)
     again()
     np.testing.assert_array_equal(out, np.stack([whole[:, 1] * 2, np.zeros(20)], axis=1))
+
+
+WRAPS = {"sum": metile.sum, "simd_sum": metile.simd_sum, "minus": lambda x: -x, "from nothing": lambda x: 0 - x, "one more": lambda x: x + 1, "square": lambda x: x * x}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.uint32])
+@pytest.mark.parametrize("name", WRAPS)
+def test_integers_wrap_under_the_check_too(name, dtype, random, monkeypatch):
+    monkeypatch.setenv("METILE_CHECK", "1")
+    if name == "simd_sum" and dtype == np.uint8:
+        return  # of 32-bit numbers alone
+
+    @metile.kernel
+    def wraps(X, Out, BLOCK: metile.constexpr):
+        lanes = metile.arange(0, BLOCK)
+        metile.store(Out + lanes, WRAPS[name](metile.load(X + lanes)))
+
+    limits = np.iinfo(dtype)
+    x, out = random.integers(limits.min, limits.max, 64, dtype, endpoint=True), np.zeros(64, dtype)
+    x[0] = limits.min
+    wraps[1](x, out, BLOCK=64)
+    with np.errstate(over="ignore"):
+        sums = {"sum": np.repeat(x.sum(dtype=dtype), 64), "simd_sum": np.repeat(x.reshape(2, 32).sum(axis=1, dtype=dtype), 32)}
+        np.testing.assert_array_equal(out, sums[name] if name in sums else WRAPS[name](x))

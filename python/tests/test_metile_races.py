@@ -104,6 +104,74 @@ def test_a_race_is_an_error_at_its_line(kernel, place):
     assert primary.file == __file__ and primary.line == line_of(kernel, place)
 
 
+@metile.kernel
+def flag(X, Out, BLOCK: metile.constexpr):
+    metile.store(X + metile.program_id(0) * BLOCK + metile.arange(0, BLOCK), 2.0)
+    metile.store(Out + 0, metile.program_id(0) + 1)
+
+
+@metile.kernel
+def picks(X, Out, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    metile.store(Out + lane, metile.load(X + lane + metile.program_id(0) * BLOCK) + metile.program_id(1))
+
+
+@metile.kernel
+def columns_alone(X, Out, BLOCK: metile.constexpr):
+    x, y = metile.program_id(0), metile.program_id(1)
+    metile.store(Out + x * BLOCK + metile.arange(0, BLOCK), metile.load(X + (y * metile.num_programs(0) + x) * BLOCK + metile.arange(0, BLOCK)))
+
+
+@metile.kernel
+def strided_programs(X, Out, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    for i in metile.tile_range(metile.program_id(0), 4, metile.num_programs(0)):
+        metile.store(Out + lane, metile.load(X + lane) + i)
+
+
+@pytest.mark.parametrize("kernel, good, bad", [(flag, [(1,), (1, 1)], [(2,), (1, 2)]), (picks, [(1,), (1, 1)], [(2,), (1, 2)]), (strided_programs, [(1,)], [(2,)]),
+                                               (columns_alone, [(2, 1), (1, 1), (4,)], [(2, 2), (1, 2)])], ids=lambda value: getattr(value, "name", None))
+def test_races_between_instances_need_several(kernel, good, bad, where):
+    kernel = metile.kernel(kernel.fn)
+    x = np.arange(64, dtype=np.float32)
+    for grid in good + good:
+        out, given = np.zeros(64, np.float32), x.copy()
+        assert warned(lambda: kernel[grid](given, out, BLOCK=16)) == []  # noqa: B023 - called at once
+        assert out.any()
+    for grid in bad + bad:
+        out = np.full(64, np.nan, np.float32)
+        with pytest.raises(metile.LoweringError, match="E0630") as raised:
+            kernel[grid](x.copy(), out, BLOCK=16)
+        assert any(each.id == "E0630" for each in raised.value.diagnostics) and np.isnan(out).all()
+
+
+@metile.kernel
+def rows_of_simdgroups(X, Out, N, D, BLOCK: metile.constexpr):
+    thread, lane = metile.thread_id(), metile.simd_lane_id()
+    for row in metile.tile_range(thread // 32, N, BLOCK // 32):
+        total = 0.0
+        for i in metile.tile_range(lane, D, 32):
+            total = total + metile.load(X + row * D + i)
+        metile.store(Out + row, metile.simd_sum(total))
+
+
+@metile.kernel
+def row_of_simdgroup(X, Out, N, D, BLOCK: metile.constexpr):
+    row = metile.program_id(0)
+    largest = metile.load(X + row * D + metile.simd_lane_id(), mask=metile.simd_lane_id() < D)
+    metile.store(Out + row, metile.simd_broadcast(metile.simd_max(largest), 5), mask=row < N)
+
+
+@pytest.mark.parametrize("block", [32, 64, 128])
+def test_what_is_alike_in_a_simdgroup_is_stored_once(block, random, where):
+    x, out = random.integers(-9, 9, (7, 20)).astype(np.float32), np.full(7, np.nan, np.float32)
+    assert warned(lambda: metile.kernel(rows_of_simdgroups.fn)[1](x, out, 7, 20, BLOCK=block)) == []
+    np.testing.assert_array_equal(out, x.sum(axis=1))
+    if block == 32:
+        assert warned(lambda: metile.kernel(row_of_simdgroup.fn)[7](x, out, 7, 20, BLOCK=block)) == []
+        np.testing.assert_array_equal(out, x.max(axis=1))
+
+
 def test_what_is_not_known_is_one_warning_for_each_kernel():
     [text] = compiled(scatter, [F, I, G], BLOCK=64)
     assert "W0631" in text and f"{__file__}:{line_of(scatter, 'store(Out')}" in text

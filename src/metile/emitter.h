@@ -35,6 +35,7 @@ private:
   // operands
   Kind kind(const Op& op, size_t index) const { return kindOf(op.operands[index], kinds_); }
   const Kind& resultKind(const Op& op) const { return kinds_[static_cast<size_t>(op.result)]; }
+  Variation variation(const Op& op) const { return variations_[static_cast<size_t>(&op - trace_.ops.data())]; }
   bool has(const Op& op, size_t index) const;
   /// The operand as this type, and as a tile if `like` is one.
   Expr* operand(const Op& op, size_t index, const Kind& like);
@@ -51,6 +52,7 @@ private:
 
   // values (values.cpp)
   Expr* position(lang::Builtin builtin, std::vector<int64_t> ints = {});
+  static Expr* wrapping(Expr* value);
   Expr* binary(const Op& op);
   Expr* function(const Op& op);
   Expr* reverseBits(Expr* value, const Kind& like);
@@ -63,6 +65,7 @@ private:
   Expr* matrix(const Op& op, size_t first);
   void load(const Op& op);
   void store(const Op& op);
+  void storeOfLanes(const Op& op);
   void tileLoad(const Op& op);
   void tileStore(const Op& op);
   void positions(const Op& op);
@@ -90,7 +93,7 @@ private:
   const Trace& trace_;
   diag::DiagnosticSink& sink_;
   std::vector<Kind> kinds_;
-  std::vector<bool> varies_;  ///< by the index of the operation
+  std::vector<Variation> variations_;  ///< by the index of the operation
   lang::KernelBuilder b_;
   std::vector<Variable*> params_;
   std::vector<Value> values_;

@@ -207,35 +207,58 @@ bool isFloatFunction(std::string_view name) {
 
 std::vector<Kind> inferKinds(const Trace& trace) { return Inference(trace).run(); }
 
-std::vector<bool> varyingOf(const Trace& trace) {
-  std::vector<bool> values(static_cast<size_t>(trace.values)), ops(trace.ops.size());
+/// `op` makes the number of the simdgroup of that of the lane: `thread_id() // 32`, or a part of it.
+static bool isOfSimdgroup(const Op& op, const std::vector<bool>& areLanes) {
+  if (op.operands.size() != 2 || op.operands[0].kind != Operand::Kind::Value ||
+      op.operands[1].kind != Operand::Kind::Int || !areLanes[static_cast<size_t>(op.operands[0].number)])
+    return false;
+  const int64_t by = op.operands[1].number;
+  return op.name == "div" ? by > 0 && by % 32 == 0 : op.name == "shr" && by >= 5 && by < 32;
+}
+
+/// Apart from what its operands are and the loops that it stands in.
+static Variation ownVariation(const Op& op, int64_t threads) {
+  const bool isWhole = threads % 32 == 0;  // a lane that is missing has no value for the others
+  if (op.name == "simd_sum" || op.name == "simd_max" || (op.name == "simd_broadcast" && isWhole))
+    return Variation::OfSimdgroups;
+  return isOneOf(op.name, {"tid", "lane"}) || op.name.starts_with("simd_") ? Variation::OfLanes : Variation::None;
+}
+
+std::vector<Variation> variationOf(const Trace& trace) {
+  std::vector<Variation> values(static_cast<size_t>(trace.values)), ops(trace.ops.size());
+  std::vector<bool> areLanes(static_cast<size_t>(trace.values));  // numbers of lanes as they are
   bool changed = true;
-  const auto mark = [&](std::vector<bool>::reference flag, bool varies) {
-    changed = changed || (varies && !flag);
-    flag = flag || varies;
+  const auto mark = [&](Variation& known, Variation found) {
+    changed = changed || found > known;
+    known = std::max(known, found);
   };
   while (changed) {
     changed = false;
-    std::vector<bool> loops;  // those around, outermost first
+    std::vector<Variation> loops = {Variation::None};  // those around, outermost first
     for (size_t i = 0; i < trace.ops.size(); ++i) {
       const Op& op = trace.ops[i];
       const bool isLoop = op.name == "loop", definesFirst = isLoop || isOneOf(op.name, {"draw", "carry", "yield"});
-      bool varies =
-          isOneOf(op.name, {"tid", "lane"}) || op.name.starts_with("simd_") || (!loops.empty() && loops.back());
-      for (size_t k = definesFirst ? 1 : 0; k < op.operands.size(); ++k)
-        varies = varies ||
-                 (op.operands[k].kind == Operand::Kind::Value && values[static_cast<size_t>(op.operands[k].number)]);
+      Variation variation = std::max(ownVariation(op, trace.threads), loops.back());
+      Variation ofOperands = Variation::None;
+      for (size_t k = op.name == "simd_broadcast" || definesFirst ? 1 : 0; k < op.operands.size(); ++k)
+        if (op.operands[k].kind == Operand::Kind::Value)
+          ofOperands = std::max(ofOperands, values[static_cast<size_t>(op.operands[k].number)]);
+      if (op.name == "simd_sum" || op.name == "simd_max" || isOfSimdgroup(op, areLanes))
+        ofOperands = std::min(ofOperands, Variation::OfSimdgroups);
+      variation = std::max(variation, ofOperands);
       if (isOneOf(op.name, {"sum", "max", "min", "only"}))
-        varies = false;
+        variation = Variation::None;
       if (isLoop || op.name == "draw")
-        loops.push_back(varies || (!loops.empty() && loops.back()));
+        loops.push_back(std::max(variation, loops.back()));
       if (op.name == "end")
         loops.pop_back();
-      mark(ops[i], varies);
+      mark(ops[i], variation);
       if (definesFirst)
-        mark(values[static_cast<size_t>(op.operands[0].number)], varies);
-      if (op.result >= 0)
-        mark(values[static_cast<size_t>(op.result)], varies);
+        mark(values[static_cast<size_t>(op.operands[0].number)], variation);
+      if (op.result >= 0) {
+        mark(values[static_cast<size_t>(op.result)], variation);
+        areLanes[static_cast<size_t>(op.result)] = op.name == "tid";
+      }
     }
   }
   return ops;

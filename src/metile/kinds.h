@@ -32,7 +32,9 @@ struct Kind {
 /// Kinds of all values by id: loops are followed until what they carry no longer changes.
 std::vector<Kind> inferKinds(const Trace& trace);
 Kind kindOf(const Operand& operand, const std::vector<Kind>& kinds);
-/// By the index of the operation: it may do something else for another lane of the block, or be done more often by one.
-std::vector<bool> varyingOf(const Trace& trace);
+/// Which lanes of a block may do something else than the others, or do it more often.
+enum class Variation : uint8_t { None, OfSimdgroups, OfLanes };
+/// By the index of the operation.
+std::vector<Variation> variationOf(const Trace& trace);
 
 }  // namespace vortex::metile

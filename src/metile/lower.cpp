@@ -15,7 +15,7 @@ void lower(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, 
 }
 
 Emitter::Emitter(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink)
-    : trace_(trace), sink_(sink), kinds_(std::move(kinds)), varies_(varyingOf(trace)),
+    : trace_(trace), sink_(sink), kinds_(std::move(kinds)), variations_(variationOf(trace)),
       b_(program, trace.kernel, trace.range), values_(static_cast<size_t>(trace.values)) {}
 
 /// A value that was made in an iteration is gone after the loop: Python could have kept it in an object or a variable of another function.

@@ -120,14 +120,14 @@ TEST(LowerTest, AnAtomicIsDoneByEachLaneOnlyIfLanesDiffer) {
   EXPECT_EQ(once.error + each.error, "");
   EXPECT_NE(once.dump.find("thread.local_id"), std::string::npos) << once.dump;
   EXPECT_EQ(once.dump.find("sync_block"), std::string::npos) << "nobody asks what was there\n" << once.dump;
-  const std::vector<bool> uniform = varyingOf(once.trace), varying = varyingOf(each.trace);
+  const std::vector<Variation> uniform = variationOf(once.trace), varying = variationOf(each.trace);
   for (size_t i = 0; i < once.trace.ops.size(); ++i)
     if (once.trace.ops[i].name == "atomic_add") {
-      EXPECT_FALSE(uniform[i]);
+      EXPECT_EQ(uniform[i], Variation::None);
     }
   for (size_t i = 0; i < each.trace.ops.size(); ++i)
     if (each.trace.ops[i].name == "atomic_add") {
-      EXPECT_TRUE(varying[i]) << "in a loop that lanes leave one after the other";
+      EXPECT_EQ(varying[i], Variation::OfLanes) << "in a loop that lanes leave one after the other";
     }
 }
 

@@ -40,7 +40,17 @@ void Emitter::load(const Op& op) {
   values_[static_cast<size_t>(op.result)] = {value, std::move(valid)};
 }
 
+/// What is the same for all lanes of a simdgroup is stored by its first.
 void Emitter::store(const Op& op) {
+  const bool isOfSimdgroup = variation(op) == Variation::OfSimdgroups;
+  if (isOfSimdgroup)
+    b_.openIf(b_.binary(lang::BinaryOp::Eq, position(lang::Builtin::LaneId), b_.integer(Scalar::I64, 0)));
+  storeOfLanes(op);
+  if (isOfSimdgroup)
+    b_.close();
+}
+
+void Emitter::storeOfLanes(const Op& op) {
   Variable* to = memory(op.operands[0]);
   Expr* target = element(to, index(op, 1));
   const Scalar element = target->type->scalar;
@@ -137,7 +147,7 @@ void Emitter::atomic(const Op& op) {
   const lang::Builtin builtin = op.name == "atomic_add"   ? lang::Builtin::AtomicAdd
                                 : op.name == "atomic_max" ? lang::Builtin::AtomicMax
                                                           : lang::Builtin::AtomicMin;
-  const bool isOnce = !varies_[static_cast<size_t>(&op - trace_.ops.data())];
+  const bool isOnce = variation(op) == Variation::None;
   const std::string suffix = std::to_string(op.result);
   Expr* at = b_.read(b_.let("at" + suffix, index(op, 1)));
   Expr* added = b_.read(b_.let("with" + suffix, operand(op, 2, {result.dtype})));

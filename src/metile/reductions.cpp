@@ -16,7 +16,7 @@ void Emitter::barrier() { b_.run(b_.builtin(Builtin::SyncBlock, b_.types().unit(
 
 Emitter::Expr* Emitter::combine(const std::string& name, Expr* lhs, Expr* rhs) {
   if (name == "sum")
-    return b_.binary(BinaryOp::Add, lhs, rhs);
+    return wrapping(b_.binary(BinaryOp::Add, lhs, rhs));
   return b_.elementwise(name == "max" ? Builtin::Max : Builtin::Min, {lhs, rhs});
 }
 

@@ -23,6 +23,12 @@ static std::optional<BinaryOp> operatorNamed(std::string_view name) {
   return std::nullopt;
 }
 
+/// As in C: hashes and index arithmetic rely on it.
+Emitter::Expr* Emitter::wrapping(Expr* value) {
+  value->mayWrap = true;
+  return value;
+}
+
 Emitter::Expr* Emitter::position(Builtin builtin, std::vector<int64_t> ints) {
   return b_.cast(b_.builtin(builtin, b_.types().scalar(Scalar::Usize), {}, std::move(ints)), Scalar::I64);
 }
@@ -46,9 +52,7 @@ Emitter::Expr* Emitter::binary(const Op& op) {
       return b_.binary(BinaryOp::Ne, lhs, rhs);
     operation = operation == BinaryOp::BitAnd ? BinaryOp::And : operation == BinaryOp::BitOr ? BinaryOp::Or : operation;
   }
-  Expr* result = b_.binary(operation, lhs, rhs);
-  result->mayWrap = true;  // as in C: hashes and index arithmetic rely on it
-  return result;
+  return wrapping(b_.binary(operation, lhs, rhs));
 }
 
 Emitter::Expr* Emitter::function(const Op& op) {
@@ -71,7 +75,7 @@ Emitter::Expr* Emitter::function(const Op& op) {
     if (known == name)
       return call(builtin);
   if (name == "neg")
-    return b_.unary(lang::UnaryOp::Neg, operand(op, 0, kind));
+    return wrapping(b_.unary(lang::UnaryOp::Neg, operand(op, 0, kind)));
   if (name == "not")
     return b_.unary(lang::UnaryOp::Not, operand(op, 0, kind));
   if (name == "reverse_bits")

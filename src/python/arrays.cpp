@@ -7,6 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include <string>
 
 namespace vortex::python {
@@ -21,12 +23,12 @@ Tensor tensorOf(const Device& device, const ForeignArray& from, const std::funct
   return valueOf(tensorOver(device, from));
 }
 
-Array matrixOf(const Array& self, int64_t offset, int64_t stride) {
-  if (self.tensor.rank() != 1 || !self.tensor.isContiguous() || offset < 0 || stride <= 0)
+Array matrixOf(const Array& self, int64_t offset, int64_t stride, int64_t most) {
+  if (self.tensor.rank() != 1 || !self.tensor.isContiguous() || offset < 0 || stride <= 0 || most < 0)
     throw nb::value_error("a matrix is made of a contiguous array of one dimension");
   Array matrix = self;
   const int64_t rest = self.tensor.extents[0] - offset;
-  matrix.tensor.extents = {rest > 0 ? rest / stride : 0, stride};
+  matrix.tensor.extents = {rest > 0 ? std::min(rest / stride, most) : 0, stride};
   matrix.tensor.strides = {stride, 1};
   if (rest > 0)
     matrix.tensor.byteOffset += static_cast<uint64_t>(offset) * byteSize(self.tensor.type);
@@ -270,7 +272,8 @@ void bindArrays(nb::module_& module) {
              return Array{self.device, valueOf(self.tensor.reshaped(std::move(shape))), self.owner, self.isReadOnly};
            })
       .def("matrix", &matrixOf,
-           "rows of `stride` elements over the memory of a one-dimensional array, from element `offset` on")
+           "rows of `stride` elements over the memory of a one-dimensional array, from element `offset` on, `most` at "
+           "most")
       .def("_export", [](nb::handle self) { return exportArray<nb::array_api>(self); })
       .def("_view",
            [](nb::handle self) {

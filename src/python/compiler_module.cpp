@@ -182,10 +182,10 @@ NB_MODULE(_vortex_compiler, module) {
     return capsuleOf(
         valueOf(Program::entriesOf({static_cast<const uint8_t*>(kept.data()), kept.size()}, /*useCache=*/false)));
   });
-  module.def("from_trace",
-             [](std::string trace, std::vector<std::pair<std::string, std::string>> files, bool onlineSoftmax) {
-               return interruptible([=] { return Program::fromTrace(trace, files, {onlineSoftmax}); });
-             });
+  module.def("from_trace", [](std::string trace, std::vector<std::pair<std::string, std::string>> files,
+                              bool onlineSoftmax, bool warnsOfRaces) {
+    return interruptible([=] { return Program::fromTrace(trace, files, {onlineSoftmax, warnsOfRaces}); });
+  });
   module.def("compile", [](std::string name, std::string text, std::vector<std::pair<std::string, int64_t>> dims,
                            std::vector<std::string> paths, bool isGridGiven,
                            const std::vector<std::pair<std::string, std::vector<std::string>>>& wanted) {

@@ -28,9 +28,9 @@ struct Given {
   size_t first = 0;
 };
 
-/// Rows of `stride` elements from an element on.
+/// Rows of `stride` elements from an element on, `most` at most.
 struct Window {
-  int64_t offset, stride;
+  int64_t offset, stride, most;
 };
 
 /// A parameter of the kernel.
@@ -118,7 +118,7 @@ struct Call {
 
 class DirectLaunch {
 public:
-  using Slots = std::vector<std::tuple<size_t, bool, std::optional<std::pair<int64_t, int64_t>>>>;
+  using Slots = std::vector<std::tuple<size_t, bool, std::optional<std::tuple<int64_t, int64_t, int64_t>>>>;
 
   /// `given`: "int", "float", or the element type and the first argument over the same memory. `numbers`: the integers that windows follow
   /// from; a call with others is not made.
@@ -133,7 +133,7 @@ public:
     for (const auto& [argument, isWritten, window] : slots) {
       slots_.push_back({argument, isWritten, std::nullopt, false});
       if (window)
-        slots_.back().window = {window->first, window->second};
+        slots_.back().window = {std::get<0>(*window), std::get<1>(*window), std::get<2>(*window)};
     }
     written_.resize(given_.size());
     std::vector<bool> isUsed(given_.size());
@@ -248,12 +248,13 @@ private:
       passed.emplace_back(std::move(matrix));
       return true;
     }
-    const auto [offset, stride] = *slot.window;
+    const auto [offset, stride, most] = *slot.window;
     const int64_t rest = matrix.extents[0] - offset;
-    if (offset < 0 || stride <= 0 || rest <= 0)
+    if (offset < 0 || stride <= 0 || rest <= 0 ||
+        (rest % stride != 0 && rest / stride < most))  // the last row is not whole
       return false;
     matrix.byteOffset += static_cast<uint64_t>(offset) * byteSize(matrix.type);
-    matrix.extents = {rest / stride, stride};
+    matrix.extents = {std::min(rest / stride, most), stride};
     matrix.strides = {stride, 1};
     passed.emplace_back(std::move(matrix));
     return true;

@@ -135,7 +135,9 @@ Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<s
   if (!state->sink.hasErrors()) {
     for (const lang::Violation& violation : lang::verify(*state->program->kernels[0]))
       VORTEX_CHECK(false, "%s: %s", state->sources.describe(violation.range).c_str(), violation.message.c_str());
-    lang::flow::checkKernels(*state->program, state->sink);
+    lang::flow::CheckOptions checks;
+    checks.races = options.warnsOfRaces ? lang::flow::RacePolicy::Warn : lang::flow::RacePolicy::Report;
+    lang::flow::checkKernels(*state->program, state->sink, lang::LaunchGrids::OfProgram, checks);
   }
   state->publish();
   return Program(std::move(state));

@@ -78,6 +78,7 @@ class Kernel:
                 raise TypeError(f"kernel '{self.name}': parameters are named one by one, there is no {'*' if parameter.kind is parameter.VAR_POSITIONAL else '**'}{parameter.name}")
         self.constexprs = [name for name, parameter in self.signature.parameters.items() if self._is_constexpr(parameter.annotation)]
         self.runtime = [name for name in self.signature.parameters if name not in self.constexprs]
+        self._by_position = [name for name, parameter in self.signature.parameters.items() if parameter.kind is parameter.POSITIONAL_ONLY]
         self._specialised: dict = {}
         self._compiling = threading.RLock()
         remember_source(fn.__code__.co_filename)
@@ -100,7 +101,7 @@ class Kernel:
                 return annotation.rpartition(".")[2] == "constexpr"
         return annotation is constexpr
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):  # a parameter may have any name
         if is_recording():
             return self.fn(*args, **kwargs)  # a helper of the kernel that is traced
         raise TypeError(f"kernel '{self.name}' is launched on a grid: {self.name}[grid](…)")
@@ -108,11 +109,11 @@ class Kernel:
     def __getitem__(self, grid) -> Launcher:
         return Launcher(self, grid)
 
-    def get_compiled(self, *args, **kwargs) -> Specialised:
+    def get_compiled(self, /, *args, **kwargs) -> Specialised:
         """Launches once on a grid of one instance; the compiled kernel."""
         return self[(1,)]._run(args, kwargs, (1,))[0]
 
-    def explain(self, *args, **kwargs) -> str:
+    def explain(self, /, *args, **kwargs) -> str:
         """What the compiler rewrote, what it did not, and why: for a launch with these arguments, which is not made; without arguments for each
         kind of launch so far."""
         if args or kwargs:
@@ -120,14 +121,16 @@ class Kernel:
         made = [specialised for known in self._specialised.values() for traced in known for specialised in traced.specialised.values()]
         return "".join(dict.fromkeys(specialised.explain() for specialised in made)) or f"{self.name}: not launched yet\n"
 
-    def facts(self, *args, **kwargs) -> dict[str, int]:
+    def facts(self, /, *args, **kwargs) -> dict[str, int]:
         """Resources that the compiler counted in the code for a launch with these arguments, which is not made: bytes of code, on GPUs registers and
         spilled bytes."""
         specialised, device = self._for(args, kwargs)
         return specialised.facts(device)
 
-    def source(self, stage: str, *args, **kwargs) -> str:
+    def source(self, stage: str, /, *args, **kwargs) -> str:
         """Text after a stage of the compiler (irgen, schedule, llvm, assembly, …) for a launch with these arguments, which is not made."""
+        if not isinstance(stage, str):
+            raise TypeError(f"a stage of the compiler is a str, not a {type(stage).__name__}")
         specialised, device = self._for(args, kwargs)
         return specialised.native.text(specialised.name, stage, specialised.request(device.native.target))
 
@@ -136,7 +139,7 @@ class Kernel:
         runtime, constants = self.bind(args, kwargs)
         values, kinds, numbers = self.arguments(runtime)
         device = device_for(values)
-        return self.specialise(kinds, constants, numbers=numbers, is_gpu=not device.is_cpu), device
+        return self.specialise(kinds, constants, numbers=numbers, is_gpu=not device.is_cpu, values=values), device
 
     def bind(self, args: tuple, kwargs: dict) -> tuple[dict, dict]:
         """(runtime arguments, constexprs) by name."""
@@ -211,18 +214,22 @@ class Kernel:
             raise OverflowError(f"'{name}' of kernel '{self.name}' is {int(value)}: integers are i32")
         return int(value)
 
-    def specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int] = (1, 1, 1), numbers: dict | None = None, is_gpu: bool = False) -> Specialised:
+    def specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int] = (1, 1, 1), numbers: dict | None = None, is_gpu: bool = False,
+                   values: list | None = None) -> Specialised:
         """Axes that the kernel asks no position of are 1 unless `grid` has more, which is another kernel: its instances do the same work.
-        `numbers`: the integers of the launch, where they decide how it is done."""
+        `numbers` and `values`: the integers and all arguments of the launch, where they decide how it is done."""
         with self._compiling:
-            return self._specialise(kinds, constants, grid, numbers, is_gpu)
+            made = self._specialise(kinds, constants, grid, numbers, is_gpu)
+            tails = made.tails(values, numbers) if values is not None and 0 not in grid else ()
+            return self._specialise(kinds, constants, grid, numbers, is_gpu, tails) if tails else made
 
-    def _specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int], numbers: dict | None, is_gpu: bool) -> Specialised:
+    def _specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int], numbers: dict | None, is_gpu: bool, tails: tuple = ()) -> Specialised:
         try:
             key = (tuple(kinds), os.environ.get("METILE_ONLINE_SOFTMAX"), tuple(map(_constant, constants.items())))
             known = self._specialised.setdefault(key, [])
         except TypeError:
-            raise TypeError(f"kernel '{self.name}': constexprs are hashable values") from None
+            name, value = next((item for item in constants.items() if not _is_hashable(item[1])), ("", None))
+            raise TypeError(f"kernel '{self.name}': constexprs are hashable values, '{name}' is a {type(value).__name__}") from None
         traced = next((made for made in known if made.outside.is_current()), None)
         if traced is None:
             trace, threads = self._trace(kinds, constants)
@@ -231,9 +238,9 @@ class Kernel:
             known[:] = [traced, *known[: _KEPT - 1]]
         axes = tuple(axis for axis in range(3) if axis in traced.trace.axes or _has_several(grid, axis))
         collects = not traced.decides or numbers is None or not _is_short(traced.trace, numbers, is_gpu)
-        made = traced.specialised.get((axes, collects))
+        made = traced.specialised.get((axes, collects, tails))
         if made is None:
-            made = traced.specialised[axes, collects] = Specialised(self, traced.trace, traced.threads, axes, collects)
+            made = traced.specialised[axes, collects, tails] = Specialised(self, traced.trace, traced.threads, axes, collects, tails)
             made.depends_on_numbers = traced.decides
             made.kinds, made.constants, made.outside = kinds, constants, traced.outside
             dump(made)
@@ -254,7 +261,7 @@ class Kernel:
             if self.fn.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
                 raise LoweringError(f"kernel '{self.name}' has `yield` or `await`{here}")
             try:
-                result = self.fn(**given)
+                result = self.fn(*[given.pop(name) for name in self._by_position], **given)
             except RecursionError as error:
                 raise LoweringError(f"kernel '{self.name}': helpers call each other without end{_last_place(trace, error)[0]}") from None
             except (TypeError, AttributeError, NameError, ValueError, LookupError, ArithmeticError) as error:
@@ -351,7 +358,7 @@ class Launcher:
     def __init__(self, kernel: Kernel, grid):
         self.kernel, self.grid = kernel, grid
 
-    def __call__(self, *args, **kwargs) -> None:
+    def __call__(self, /, *args, **kwargs) -> None:
         kernel, grid = self.kernel, self.grid
         if len(args) == kernel._leading and (type(grid) is tuple or type(grid) is int):
             given, constants = args, kwargs
@@ -402,13 +409,13 @@ class Launcher:
     def _remember(self, key: tuple, args: tuple, kwargs: dict, grid, specialised: Specialised, values: list, numbers: dict) -> None:
         """The next launch like this one goes straight to the runtime, if it is of a kind that can."""
         kernel = self.kernel
-        if specialised.prints or interprets():
+        if specialised.prints or specialised.has_tails or interprets():
             return
         device = device_for(values)
         arrays = (vortex.Array, Buffer, *((np.ndarray,) if device.is_cpu else _foreign.torch_types()))
         if not all(type(value) in arrays or isinstance(value, (int, float, np.integer, np.floating)) for value in args) or not all(map(_is_equal_to_itself_alone, kwargs.values())):
             return
-        slots = [(slot.argument, slot.is_written, specialised.window(slot, values[slot.argument], numbers) if slot.rank > 1 else None)
+        slots = [(slot.argument, slot.is_written, specialised.window(slot, numbers) if slot.rank > 1 else None)
                  for slot in specialised.slots]
         is_fixed = specialised.depends_on_numbers or any(window for _, _, window in slots)
         fixed = [(index, values[index]) for index, kind in enumerate(specialised.kinds) if kind == "int"] if is_fixed else []
@@ -423,7 +430,7 @@ class Launcher:
             free.add(_numbers_and_grid(args, grid))
         kernel._direct_launches[key] = _DirectLaunch(direct.run, device, specialised.outside, launch_mode(), buffers, free)
 
-    def prepare(self, *args, **kwargs) -> Dispatcher:
+    def prepare(self, /, *args, **kwargs) -> Dispatcher:
         """Runs the kernel once; the object returned runs it again on the same arguments."""
         specialised, values, numbers, grid = self._run(args, kwargs, self._grid(kwargs))
         return Dispatcher(specialised, values, numbers, grid)
@@ -433,7 +440,7 @@ class Launcher:
         runtime, constants = kernel.bind(args, kwargs)
         grid = grid_of(grid if grid is not None or not callable(self.grid) else self.grid(constants), kernel.name)
         values, kinds, numbers = kernel.arguments(runtime)
-        specialised = kernel.specialise(kinds, constants, grid, numbers, not interprets() and not device_for(values).is_cpu)
+        specialised = kernel.specialise(kinds, constants, grid, numbers, not interprets() and not device_for(values).is_cpu, values)
         if 0 in grid:
             return specialised, values, numbers, grid
         refuse_overlap(specialised, values, everywhere=interprets() or not device_for(values).is_cpu)
@@ -479,6 +486,14 @@ def _direct_key(args: tuple, kwargs: dict, grid) -> tuple:
 def _frozen(value):
     """Lists as constexprs are the tuples that they are now."""
     return tuple(map(_frozen, value)) if type(value) in (list, tuple) else value
+
+
+def _is_hashable(value) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _constant(item: tuple) -> tuple:
