@@ -60,6 +60,9 @@ class Dispatcher(Repeated):
         self._is_on_host = self._device is not None and self._device.is_cpu and all(value.is_in_place for value in arrays)
         self._is_ours, self._is_torch = libraries == {vortex.Array}, bool(libraries) and libraries <= set(_foreign.torch_types())
 
+    def __reduce__(self):
+        raise TypeError(f"a prepared launch of kernel '{self._specialised.name}' cannot be pickled: prepare it where it runs")
+
     @property
     def code_bytes(self) -> int:
         """0 in the interpreter."""

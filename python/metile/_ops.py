@@ -95,11 +95,14 @@ _INTEGERS = {"u8": (0, 255), "i32": (-(1 << 31), (1 << 31) - 1), "u32": (0, (1 <
 
 
 def scalar(value, dtype: str | None = None) -> Value:
-    """A number with a type of its own: f32 for floats and i32 for integers unless given. An OverflowError where the type has no such integer."""
+    """A number with a type of its own: f32 for floats and i32 for integers unless given. An OverflowError where the type has no such integer, a ValueError
+    for a fraction as an integer."""
     trace = current("scalar")
     number = unwrap(value)
     dtype = dtype or ("f32" if isinstance(number, float) else "i32")
     least, most = _INTEGERS.get(dtype, (None, None))
+    if most is not None and is_number(number) and math.isfinite(number) and int(number) != number:
+        trace.fail(f"{number} is no integer, as those of `{dtype}` are", ValueError)
     if most is not None and is_number(number) and not least <= number <= most:
         trace.fail(f"{number} does not fit `{dtype}`, whose numbers are {least} to {most}", OverflowError)
     return Value(trace, trace.add("scalar", operand(trace, number, "scalar"), word(_dtype(trace, dtype))))
@@ -343,6 +346,8 @@ def simd_shuffle_xor(value, mask) -> Value:
 def simd_broadcast(value, lane) -> Value:
     """The value of one lane of the simdgroup."""
     trace = current("simd_broadcast")
+    if is_number(lane) and _int(trace, lane, "the lane of simd_broadcast") not in range(32):
+        trace.fail(f"simd_broadcast of lane {unwrap(lane)}: a simdgroup has the lanes 0 to 31", ValueError)
     trace.uses_threads = True
     trace.use_lanes(value, lane)
     return _of_each_lane(trace, "simd_broadcast", *(_per_lane(trace, part, "simd_broadcast") for part in (value, lane)))

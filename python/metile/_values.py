@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._trace import Trace, current
+from ._trace import Trace, current, is_recording
 
 FLOATS = {"f16", "bf16", "f32"}
 
@@ -109,6 +109,9 @@ _INSTEAD = {"to": ': metile.cast(x, "f32") converts', "astype": ': metile.cast(x
             "shape": ": the extents of tiles are those that it was made with", "dtype": ": metile.cast gives the type that is wanted"}
 
 
+_LIKE_NUMPYS = {"where", "sum", "max", "min", "zeros", "arange", "transpose", "dot", "round"}
+
+
 class Traced:
     """What values and pointers have in common: Python may not look at them."""
 
@@ -132,7 +135,7 @@ class Traced:
         self._refuse("the number in a traced value", 'use metile.cast(x, "f32"), and the functions of metile instead of those of math')
 
     def __index__(self):
-        self._refuse("the number in a traced value", "loops over traced bounds are metile.tile_range")
+        self._refuse("the number in a traced value", "loops over traced bounds are metile.tile_range, and what it chooses is metile.where, or metile.load from an array")
 
     def __getitem__(self, index):
         if isinstance(index, tuple) and any(part is None for part in index):
@@ -186,6 +189,14 @@ class Traced:
 
     __rmatmul__ = __matmul__
     __array_ufunc__ = None  # NumPy leaves `array + x` to us, which refuses it at its line
+
+    def __array_function__(self, function, types, args, kwargs):
+        name = function.__name__
+        self.trace.fail(f"functions of NumPy take no traced values: {f'metile.{name} does' if name in _LIKE_NUMPYS else 'use those of metile'}", TypeError)
+
+    def __array__(self, dtype=None, copy=None):
+        self.trace.fail("a traced value is no element of an array of NumPy's: arrays are arguments of the kernel", TypeError)
+
     __hash__ = object.__hash__
 
 
@@ -268,6 +279,8 @@ _OF_INDICES = {"add", "sub", "mul", "div", "rem", "neg", "maximum", "minimum"}
 
 def make(operation: str, *operands) -> Value:
     """Records an elementwise operation."""
+    if not is_recording() and any(isinstance(value, Traced) for value in operands):
+        raise RuntimeError("a traced value is used after its kernel has been traced: what kernels compute is stored in arrays")
     trace = current(operation)
     operands = _beside_vectors(trace, operands)
     words = [operand(trace, value, operation) for value in operands]
@@ -315,7 +328,7 @@ def common_shape(trace: Trace, operation: str, shapes: set) -> tuple:
     """Where tiles meet, one of extent 1 is repeated."""
     extents = tuple(max(shape[dim] for shape in shapes) for dim in (0, 1))
     if any(shape[dim] not in (1, extents[dim]) for shape in shapes for dim in (0, 1)):
-        trace.fail(f"`{operation}` of 2-D tiles of shapes {' and '.join(str(shape) for shape in sorted(shapes))}", ValueError)
+        trace.fail(f"`{_SYMBOLS.get(operation, operation)}` of 2-D tiles of shapes {' and '.join(str(shape) for shape in sorted(shapes))}", ValueError)
     return extents
 
 

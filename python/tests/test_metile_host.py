@@ -160,6 +160,38 @@ def test_attention_checks_shapes(options, kind, message):
         attention_decode[(1, 4)].prepare(*(array.astype(np.float16) for array in arrays), 1, 0.1, D=64)
 
 
+def _attended(q, k, v, scale):
+    of = np.arange(q.shape[1]) // (q.shape[1] // k.shape[1])
+    weights = np.exp(np.einsum("bhd,bhnd->bhn", q, k[:, of]).astype(np.float64) * scale)
+    return np.einsum("bhn,bhnd->bhd", weights / weights.sum(-1, keepdims=True), v[:, of])
+
+
+BATCH, HEADS, KV, TOKENS, DIM = 2, 4, 2, 5, 32
+QUERIES, CACHE = (BATCH, HEADS, DIM), (BATCH, KV, TOKENS, DIM)
+SHAPES = [(shape, cache, True) for shape in (QUERIES, (BATCH * HEADS, DIM), (1, *QUERIES), (BATCH * HEADS * DIM,))
+          for cache in (CACHE, (BATCH * KV, TOKENS, DIM), (BATCH, KV, TOKENS * DIM), (BATCH * KV * TOKENS * DIM,))]
+SHAPES += [(QUERIES, (BATCH, TOKENS, KV, DIM), False), (QUERIES, (BATCH, KV, 2 * TOKENS, DIM), False), ((3, HEADS, DIM), CACHE, False),
+           ((HEADS, BATCH, DIM), CACHE, False), ((BATCH, HEADS, 2 * DIM), CACHE, False), (QUERIES, (BATCH, KV, DIM, TOKENS), False)]
+
+
+@pytest.mark.parametrize("queries, cache, fits", SHAPES)
+def test_attention_takes_arrays_of_its_shapes_alone(queries, cache, fits, random):
+    q, out = random.standard_normal(queries, dtype=np.float32), np.zeros(queries, np.float32)
+    k, v = (random.standard_normal(cache, dtype=np.float32) for _ in range(2))
+    launch = lambda *arrays: attention_decode[(BATCH, HEADS)].prepare(*arrays, TOKENS, 0.25, D=DIM, KV_HEADS=KV)
+    if fits:
+        launch(q, k, v, out)
+        np.testing.assert_allclose(out.reshape(QUERIES), _attended(q.reshape(QUERIES), k.reshape(CACHE), v.reshape(CACHE), 0.25), rtol=1e-4, atol=1e-5)
+        return
+    with pytest.raises(ValueError, match="has the shape"):
+        launch(q, k, v, out)
+    good = [np.zeros(shape, np.float32) for shape in (QUERIES, CACHE, CACHE, QUERIES)]
+    for index, array in enumerate((q, k, v, out)):
+        if array.shape not in (QUERIES, CACHE):
+            with pytest.raises(ValueError, match=f"{('query', 'key', 'value', 'output')[index]} has the shape"):
+                launch(*good[:index], array, *good[index + 1:])
+
+
 def test_a_grid_may_depend_on_the_constants(random):
     @metile.kernel
     def fill(X, N, BLOCK: metile.constexpr):

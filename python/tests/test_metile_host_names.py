@@ -1,5 +1,6 @@
 """Names that programs use around kernels and that need no kernel of their own: hints, buffers, devices, tuned kernels, reports, layouts, views."""
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -202,3 +203,70 @@ def test_products_of_f32_are_rounded_as_f32(random):
     product[1](a, b, c, 16, 512, BLOCK=16)
     size = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
     assert (np.abs(c - a.astype(np.float64) @ b) <= 32 * np.finfo(np.float32).eps * size).all()
+
+
+def _twice(kernel):
+    return metile.autotune(configs=[metile.Config(BLOCK=32)], key=["N"])(kernel)
+
+
+MISTAKES = {
+    "an array as a shape": (lambda: metile.Buffer(np.zeros(3, np.float32)), TypeError, r"Buffer\(data=array\)"),
+    "a float as a shape": (lambda: metile.Buffer(1.5), TypeError, "made of integers, not of float: 1.5"),
+    "a float in a shape": (lambda: metile.Buffer.empty((2, 1.5)), TypeError, "made of integers, not of float"),
+    "a negative extent": (lambda: metile.Buffer.zeros((2, -1)), ValueError, "not negative"),
+    "data of another type": (lambda: metile.Buffer(dtype=np.float16, data=np.zeros(3, np.float32)), ValueError, "the data has elements of type float32"),
+    "a layout of text": (lambda: Layout("x"), TypeError, "made of integers, not of 'x'"),
+    "a layout of floats": (lambda: Layout((2.5,)), TypeError, "made of integers, not of 2.5"),
+    "a layout of none": (lambda: Layout((4, (2, -2))), ValueError, "not negative, not of -2"),
+    "strides of floats": (lambda: Layout((4, 2), (1, 0.5)), TypeError, "a stride of a layout is made of integers"),
+    "a truth as an extent": (lambda: metile.TensorSpec((True,), "f32"), ValueError, "positive integers"),
+    "a stage by number": (lambda: shifted.source(3, np.zeros(4, np.float32), np.zeros(4, np.float32), 4, 1.0), TypeError, "a stage of the compiler is a str"),
+    "a prepared launch pickled": (lambda: pickle.dumps(shifted[1].prepare(np.zeros(4, np.float32), np.zeros(4, np.float32), 4, 1.0)), TypeError,
+                                  "a prepared launch of kernel 'shifted' cannot be pickled"),
+    "tuned below kernel": (lambda: _twice(lambda X, BLOCK: None), TypeError, "stands above @metile.kernel"),
+    "warmup of text": (lambda: metile.autotune([metile.Config(BLOCK=8)], ["N"], warmup="a")(shifted), TypeError, "warmup is a number of launches, not a str"),
+    "half a repetition": (lambda: metile.autotune([metile.Config(BLOCK=8)], ["N"], rep=1.5)(shifted), TypeError, "rep is a number of launches, not a float"),
+    "negative repetitions": (lambda: metile.autotune([metile.Config(BLOCK=8)], ["N"], rep=-1)(shifted), ValueError, "rep is a number of launches, not -1"),
+    "one configuration": (lambda: metile.autotune(metile.Config(BLOCK=8), ["N"])(shifted), TypeError, "configs is a list, not a Config"),
+    "one key": (lambda: metile.autotune([metile.Config(BLOCK=8)], "N")(shifted), TypeError, "key is a list, not a str"),
+    "a constexpr that changes": (lambda: shifted[1](np.zeros(4, np.float32), np.zeros(4, np.float32), 4, 1.0, BLOCK=np.arange(3)), TypeError,
+                                 "constexprs are hashable values, 'BLOCK' is a ndarray"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_around_kernels_are_named(name):
+    call, kind, text = MISTAKES[name]
+    with pytest.raises(kind, match=text):
+        call()
+
+
+@metile.kernel
+def by_position(X, /, self, kernel, *, BLOCK: metile.constexpr):
+    lanes = metile.arange(0, BLOCK)
+    metile.store(X + lanes, metile.load(self + lanes) + kernel)
+
+
+def test_parameters_have_any_name_and_may_be_positional(random, where):
+    x = random.standard_normal(8, dtype=np.float32)
+    for launch in (lambda out: by_position[1](out, x, 2.0, BLOCK=8), lambda out: by_position[1](out, self=x, kernel=2.0, BLOCK=8),
+                   lambda out: by_position[1].prepare(out, kernel=2.0, self=x, BLOCK=8), lambda out: by_position.get_compiled(out, x, kernel=2.0, BLOCK=8)):
+        for _ in range(2):
+            out = np.full(8, np.nan, np.float32)
+            launch(out)
+            np.testing.assert_array_equal(out, x + np.float32(2))
+    assert "by_position" in by_position.explain(out, self=x, kernel=2.0, BLOCK=8)
+
+
+def test_traced_values_are_of_no_use_after_the_trace():
+    kept = []
+
+    @metile.kernel
+    def leaks(X, BLOCK: metile.constexpr):
+        kept.append(metile.load(X + metile.arange(0, BLOCK)))
+        metile.store(X + metile.arange(0, BLOCK), kept[-1])
+
+    leaks[1](np.zeros(8, np.float32), BLOCK=8)
+    for use in (lambda x: x + 1, lambda x: -x, metile.exp, lambda x: metile.where(x > 1, x, 0)):
+        with pytest.raises(RuntimeError, match="a traced value is used after its kernel has been traced"):
+            use(kept[0])

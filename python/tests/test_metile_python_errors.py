@@ -1,5 +1,6 @@
 """Errors that Python itself raises in a kernel: they name file, line and column of the kernel's statement, as ours do."""
 import importlib
+import string
 import subprocess
 import sys
 
@@ -115,6 +116,17 @@ PRINTS = {
     "a 2-D tile of lanes": (lambda n: metile.simd_broadcast(n, metile.zeros((2, 2), "i32")), metile.LoweringError, "simd_broadcast of a 2-D tile"),
     "a 2-D tile as a bound": (lambda n: [i for i in metile.tile_range(0, metile.zeros((2, 2), "i32"))], TypeError, "the bounds of tile_range are numbers, not 2-D tiles"),
     "a function of NumPy": (lambda n: np.exp(n), TypeError, "functions of NumPy take no traced values"),
+    "a choice of NumPy's": (lambda n: np.where(n > 1, n, 0), TypeError, "functions of NumPy take no traced values: metile.where does"),
+    "a sum of NumPy's": (lambda n: np.sum(n), TypeError, "functions of NumPy take no traced values: metile.sum does"),
+    "a stack of NumPy's": (lambda n: np.stack([n, n]), TypeError, "functions of NumPy take no traced values: use those of metile"),
+    "an array of NumPy's": (lambda n: np.array([n, n]), TypeError, "a traced value is no element of an array"),
+    "a copy of NumPy's": (lambda n, X: np.asarray(X), TypeError, "a traced value is no element of an array"),
+    "a choice from a list": (lambda n: [1, 2, 3][n], TypeError, "what it chooses is metile.where, or metile.load from an array"),
+    "tiles that do not meet": (lambda n: metile.zeros((2, 4)) + metile.zeros((2, 4)).T, ValueError, "`+` of 2-D tiles of shapes (2, 4) and (4, 2)"),
+    "a lane beyond the last": (lambda n: metile.simd_broadcast(n, 32), ValueError, "simd_broadcast of lane 32: a simdgroup has the lanes 0 to 31"),
+    "a lane before the first": (lambda n: metile.simd_broadcast(n, metile.constexpr(-1)), ValueError, "simd_broadcast of lane -1"),
+    "a fraction as an integer": (lambda n: metile.scalar(1.5, "i32"), ValueError, "1.5 is no integer, as those of `i32` are"),
+    "a fraction as a byte": (lambda n: metile.scalar(-0.5, "u8"), ValueError, "-0.5 is no integer"),
     "a pointer compared": (lambda n, X: n < X, TypeError, "`<` takes a value, not a pointer"),
 }
 
@@ -250,3 +262,19 @@ def test_what_is_repeated_along_a_tile_may_follow_it_in_a_loop(first, then):
         out = np.full(32, np.nan, np.float32)
         kernel[(1,)](out, n)
         np.testing.assert_array_equal(out, expected)
+
+
+def test_doubled_braces_are_printed_as_one(capfd, where):
+    texts = "set {{}} = {}", "{} in {{}}", "{{{}}}", "{{a}} {}", "}}{{ {}", "{{{{}}}} {}", "{{}}"
+
+    @metile.kernel
+    def printed(N):
+        for text in texts:
+            metile.print(text, *[N] * len(_fields(text)))
+
+    printed[(1,)](7)
+    assert capfd.readouterr().out.split("\n")[:-1] == [text.format(7) for text in texts]
+
+
+def _fields(text: str) -> list:
+    return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]

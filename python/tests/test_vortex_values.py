@@ -328,7 +328,7 @@ def test_views_of_read_only_memory_are_read_only(tmp_path):
     (tmp_path / "data").write_bytes(bytes(4096))
     for source in (fixed, np.memmap(tmp_path / "data", np.float32, "r"), np.frombuffer(bytes(16), np.float32), np.broadcast_to(np.float32(1), (4,))):
         array = vortex.asarray(source, "cpu")
-        assert array.read_only and array.matrix(0, 2).read_only if array.contiguous else array.read_only
+        assert array.read_only and array.matrix(0, 2, 2).read_only if array.contiguous else array.read_only
         assert not np.asarray(array).flags.writeable and not array.numpy().flags.writeable
         assert not np.from_dlpack(array).flags.writeable
         with pytest.raises(BufferError):

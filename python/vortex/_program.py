@@ -166,6 +166,8 @@ class Kernel:
 
     def source(self, stage: str = "schedule", *args) -> str:
         """Text after a stage of the compiler: irgen, schedule, vxt, llvm, optimized-llvm, assembly."""
+        if not isinstance(stage, str):
+            raise TypeError(f"a stage of the compiler is a str, not a {type(stage).__name__}")
         args = self._bind(args, {}) if args else ()
         kernel = self._fitting(args) if args else self
         return kernel._native.text(kernel._info["unique_name"], stage, kernel._request(_target(self._program.device), args))

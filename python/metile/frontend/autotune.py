@@ -9,6 +9,7 @@ import pathlib
 import tempfile
 import time
 import types
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -61,8 +62,18 @@ class Autotuned:
     """A kernel whose configuration is chosen at the first launch with new key values."""
 
     def __init__(self, kernel, configs, key, warmup: int = 5, rep: int = 20, verbose: bool = True):
+        if not isinstance(kernel, (Kernel, Autotuned)):
+            raise TypeError(f"autotune takes a kernel, not a {type(kernel).__name__}: @metile.autotune(…) stands above @metile.kernel")
         self.kernel_fn: Kernel = kernel.kernel_fn if isinstance(kernel, Autotuned) else kernel
+        for what, names in (("configs", configs), ("key", key)):
+            if isinstance(names, (str, Config)) or not isinstance(names, Iterable):
+                raise TypeError(f"autotune of '{self.kernel_fn.name}': {what} is a list, not a {type(names).__name__}")
         self.configs, self.key = list(configs), list(key)
+        for what, number in (("warmup", warmup), ("rep", rep)):
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise TypeError(f"autotune of '{self.kernel_fn.name}': {what} is a number of launches, not a {type(number).__name__}")
+            if number < 0:
+                raise ValueError(f"autotune of '{self.kernel_fn.name}': {what} is a number of launches, not {number}")
         if not self.configs:
             raise ValueError(f"autotune of '{self.kernel_fn.name}': there are no configurations")
         for config in self.configs:
@@ -197,12 +208,12 @@ class _Launcher:
         values = self.tuned._values(config, kwargs) if config is not None else {}
         return config, {**kwargs, **values}
 
-    def __call__(self, *args, **kwargs) -> Config | None:
+    def __call__(self, /, *args, **kwargs) -> Config | None:
         config, values = self._chosen(args, kwargs)
         self.tuned.kernel_fn[self.grid](*args, **values)
         return config
 
-    def prepare(self, *args, **kwargs):
+    def prepare(self, /, *args, **kwargs):
         _, values = self._chosen(args, kwargs)
         return self.tuned.kernel_fn[self.grid].prepare(*args, **values)
 

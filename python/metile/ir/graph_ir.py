@@ -16,7 +16,7 @@ class TensorSpec:
 
     def __post_init__(self):
         object.__setattr__(self, "shape", tuple(self.shape))
-        if not all(isinstance(extent, int) and extent > 0 for extent in self.shape):
+        if not all(isinstance(extent, int) and not isinstance(extent, bool) and extent > 0 for extent in self.shape):
             raise ValueError(f"the extents of a tensor are positive integers, not {self.shape}")
         if self.dtype not in _BYTES:
             raise ValueError(f"unknown dtype {self.dtype!r}; there are {', '.join(_BYTES)}")

@@ -66,10 +66,24 @@ def crd2idx(coordinate, shape, stride=None) -> int:
     return sum(crd2idx(part, extent, step) for part, extent, step in zip(coordinate, shape, stride))
 
 
+def _check_integers(value, what: str, least: int | None) -> None:
+    """A shape or a stride, nested or not."""
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            _check_integers(part, what, least)
+    elif not isinstance(value, int):
+        raise TypeError(f"a {what} of a layout is made of integers, not of {value!r}")
+    elif least is not None and value < least:
+        raise ValueError(f"a {what} of a layout is made of extents that are not negative, not of {value}")
+
+
 class Layout:
     """A shape with strides; column-major unless strides are given."""
 
     def __init__(self, shape, stride=None):
+        _check_integers(shape, "shape", 0)
+        if stride is not None:
+            _check_integers(stride, "stride", None)
         self.shape = shape if isinstance(shape, int) else tuple(shape)
         self.stride = _column_major(self.shape)[0] if stride is None else stride
         if not _congruent(self.shape, self.stride):

@@ -1,10 +1,11 @@
 """One-query attention over a cache of keys and values.
 
-Queries are [batch, heads, D], keys and values [batch, kv_heads, tokens, D]. Each simdgroup goes through every n-th token with a running maximum
-and sum; at the end the block puts its simdgroups together. Long caches are cut into parts that blocks of their own work on."""
+Queries and the output are [batch, heads, D], keys and values [batch, kv_heads, tokens, D]; neighbouring dimensions may be one. Each simdgroup goes
+through every n-th token with a running maximum and sum; at the end the block puts its simdgroups together. Long caches are cut into parts that blocks of their own work on."""
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -119,6 +120,17 @@ def _prepare_two_pass(q, k, v, out, batch, heads, kv_heads, tokens, scale, dim, 
     return Sequence(first, second)
 
 
+def _merges(given: tuple, shape: tuple) -> bool:
+    """The extents given are those of the shape, of which neighbours may be one dimension."""
+    rest = [extent for extent in shape if extent != 1]
+    for extent in given:
+        while extent != 1:
+            if not rest or extent % rest[0]:
+                return False
+            extent //= rest.pop(0)
+    return not rest
+
+
 class _Launcher:
     def __init__(self, grid):
         self._grid = (1, grid) if isinstance(grid, int) else (1, *grid) if len(grid) == 1 else tuple(grid)
@@ -135,13 +147,15 @@ class _Launcher:
         kv_heads = heads if KV_HEADS is None else KV_HEADS
         if kv_heads <= 0 or heads % kv_heads:
             raise ValueError("KV_HEADS must be a positive divisor of the query heads")
-        wanted = {"query": (q, batch * heads * D), "key": (k, batch * kv_heads * tokens * D), "value": (v, batch * kv_heads * tokens * D),
-                  "output": (out, batch * heads * D)}
-        for name, (array, size) in wanted.items():
+        queries, cache = (batch, heads, D), (batch, kv_heads, tokens, D)
+        for name, array, shape in (("query", q, queries), ("key", k, cache), ("value", v, cache), ("output", out, queries)):
             if np.dtype(array.dtype) != np.float32:
                 raise TypeError(f"{name} must be float32")
-            if int(np.prod(array.shape)) < size:
+            given, size = tuple(array.shape), math.prod(shape)
+            if math.prod(given) < size:
                 raise ValueError(f"{name} requires {size} elements")
+            if len(given) > 1 and not _merges(given, shape):
+                raise ValueError(f"{name} has the shape {given}, not {shape}")
         unused = Buffer.empty((1,)), Buffer.empty((1,))
         return decode_kernel[(batch * heads,)].prepare(q, k, v, out, *unused, tokens, scale, D=D, HEADS=heads, KV_HEADS=kv_heads, PARTS=1, LENGTH=tokens,
                                                        IS_WHOLE=True, BLOCK=256)

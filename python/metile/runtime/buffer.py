@@ -11,8 +11,21 @@ import _vortex
 import vortex
 
 from .._params import dtype_of, numpy_dtype
+from .._values import unwrap
 from . import copies
 from .device import Device
+
+
+def _extents(shape) -> tuple:
+    extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if isinstance(shape, np.ndarray) and shape.ndim:
+        raise TypeError("Buffer() takes a shape, not an array: Buffer(data=array), or Buffer.from_numpy(array)")
+    for extent in extents:
+        if not isinstance(unwrap(extent), (int, np.integer)):
+            raise TypeError(f"a shape is made of integers, not of {type(unwrap(extent)).__name__}: {shape!r}")
+        if unwrap(extent) < 0:
+            raise ValueError(f"a shape is made of extents that are not negative: {shape!r}")
+    return tuple(int(extent) for extent in extents)
 
 
 class Buffer:
@@ -20,18 +33,22 @@ class Buffer:
     pair with a copy there, made equal at three points: a launch copies there what the host may have changed (since `numpy()`, or while
     someone holds the view or the array), `numpy()` copies back what launches wrote, and so does `Device.sync()` for views that someone holds."""
 
-    def __init__(self, shape=None, dtype=np.float32, data=None):
+    def __init__(self, shape=None, dtype=None, data=None):
+        if shape is not None:
+            shape = _extents(shape)
         if data is not None:
             array = np.asarray(data)
             dtype_of(array, "data")
-            if shape is not None and array.shape != ((shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)):
+            if dtype is not None and numpy_dtype(dtype) != array.dtype:
+                raise ValueError(f"Buffer(dtype={dtype!r}, data=…): the data has elements of type {array.dtype}")
+            if shape is not None and array.shape != shape:
                 raise ValueError(f"Buffer(shape={shape!r}, data=…): the data has the shape {array.shape}")
             self._array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
         else:
             if shape is None:
                 raise TypeError("Buffer() takes a shape or data=")
-            extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-            self._array = np.zeros(extents, numpy_dtype(dtype))
+            dtype = np.float32 if dtype is None else dtype
+            self._array = np.zeros(shape, numpy_dtype(dtype))
             try:
                 dtype_of(self._array, "the buffer")
             except TypeError as error:
@@ -52,8 +69,7 @@ class Buffer:
     @classmethod
     def empty(cls, shape, dtype=np.float32) -> Buffer:
         """Uninitialised."""
-        extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        return cls(data=np.empty(extents, numpy_dtype(dtype)))
+        return cls(data=np.empty(_extents(shape), numpy_dtype(dtype)))
 
     @classmethod
     def from_numpy(cls, array) -> Buffer:
