@@ -22,7 +22,9 @@ _NO_STATE = {*_LIBRARIES, "builtins", "_vortex", "_vortex_compiler"}
 _DEPTH = 8
 _ARRAY_BYTES = 1 << 16  # a larger array is compared by identity
 _ATOMS = (int, str, bytes, complex, bool, type(None), type(Ellipsis))
+_ATOM_KINDS = frozenset(_ATOMS)
 _MISSING = object()
+_IS_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 class _Itself:
@@ -51,7 +53,7 @@ def fingerprint(value, depth: int = _DEPTH, closures: bool = True):
 
 def _fingerprint(value, depth: int, closures: bool, seen: dict):
     """`seen`: containers and objects by id, with their number and the depth at which they were looked at."""
-    if type(value) in _ATOMS:
+    if type(value) in _ATOM_KINDS:
         return type(value), value
     if type(value) is float:
         return float, repr(value)
@@ -72,6 +74,9 @@ def _fingerprint(value, depth: int, closures: bool, seen: dict):
     seen[id(value)] = (known or (len(seen),))[0], depth
 
     def of(part, most=_DEPTH):
+        kind = type(part)
+        if kind in _ATOM_KINDS:  # as the first lines do, without a call
+            return kind, part
         return _fingerprint(part, min(most, depth - 1), True, seen)
 
     if isinstance(value, types.GeneratorType):
@@ -141,10 +146,20 @@ def _may_have_state(kind: type) -> bool:
     return kind.__module__.partition(".")[0] not in _NO_STATE or issubclass(kind, types.SimpleNamespace)
 
 
+@functools.lru_cache(maxsize=1024)
+def _bases_by(kind: type, order: tuple) -> tuple:
+    return tuple(base for base in order if base.__flags__ & _IS_MADE_BY_PYTHON)
+
+
+def _changeable_bases(kind: type) -> tuple:
+    """Classes that an object's attributes come from, without those that nobody can change, as `object`."""
+    return _bases_by(kind, kind.__mro__)
+
+
 def attributes_of(value) -> dict:
     """Attributes of an object, those in slots included."""
     out = dict(getattr(value, "__dict__", {}))
-    for base in type(value).__mro__:
+    for base in _changeable_bases(type(value)):
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__dict__", "__weakref__") and hasattr(value, name):
@@ -160,6 +175,16 @@ def cell_value(cell):
         return cell.cell_contents
     except ValueError:
         return _MISSING
+
+
+_NONE = type(None), None
+
+
+def _has_state(function: types.FunctionType, state) -> bool:
+    """As `_state(function) == state`, which is slower; most have nothing but their code."""
+    if function.__defaults__ is None and function.__kwdefaults__ is None and function.__closure__ is None and not function.__dict__:
+        return state == (types.FunctionType, (function.__code__, _NONE, _NONE, ()))
+    return _state(function) == state
 
 
 class Outside:
@@ -188,7 +213,7 @@ class Outside:
             if (now := cell_value(cell)) is not value and _state(now) != _state(value):
                 return False
         for value, state in self._held:
-            if _state(value) != state:
+            if not (_has_state(value, state) if type(value) is types.FunctionType else _state(value) == state):
                 return False
         return True
 
