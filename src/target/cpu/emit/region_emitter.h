@@ -199,6 +199,7 @@ private:
 
   // region_streaming.cpp
   void prefetchNextBlock(const Access& access);
+  bool isStreamOfFunctions(ir::LoadOp op);
   llvm::Value* distanceToNextBlock(ir::LoadOp op, const Access& access);
   using Growths = llvm::DenseMap<mlir::Value, std::optional<llvm::Value*>>;
   std::optional<llvm::Value*> growthByBlock(mlir::Value value, Growths& known);
@@ -250,7 +251,8 @@ private:
   };
   Section section_;
   std::optional<llvm::DenseSet<mlir::Operation*>>
-      lastPasses_;  ///< loads of the kernel that distanceToNextBlock() knows
+      lastPasses_;                         ///< loads of the kernel that distanceToNextBlock() knows
+  std::optional<bool> computesFunctions_;  ///< of the region
 };
 
 }  // namespace vortex::target::cpu::emit

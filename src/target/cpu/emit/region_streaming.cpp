@@ -119,11 +119,13 @@ static llvm::DenseSet<mlir::Operation*> lastPasses(ir::KernelOp kernel) {
 }
 
 /// Every lane loads once, and the arithmetic between loads is that of float functions.
-static bool isStreamOfFunctions(ir::LoadOp op, ir::ThreadsOp region) {
-  for (mlir::Operation* parent = op->getParentOp(); parent != region; parent = parent->getParentOp())
+bool RegionEmitter::isStreamOfFunctions(ir::LoadOp op) {
+  for (mlir::Operation* parent = op->getParentOp(); parent != region_; parent = parent->getParentOp())
     if (mlir::isa<mlir::LoopLikeOpInterface>(parent))
       return false;
-  return computesFunctions(region);
+  if (!computesFunctions_)
+    computesFunctions_ = computesFunctions(region_);
+  return *computesFunctions_;
 }
 
 /// While a late pass over a row computes, the next block's row comes: blocks run in the order of x. Longer rows leave no room for two in the
@@ -136,7 +138,7 @@ Value* RegionEmitter::distanceToNextBlock(ir::LoadOp op, const Access& access) {
     return nullptr;
   if (!lastPasses_)
     lastPasses_ = lastPasses(kernel);
-  const bool isStream = isStreamOfFunctions(op, region_);
+  const bool isStream = isStreamOfFunctions(op);
   if (!isStream && !lastPasses_->contains(op))
     return nullptr;
   const View& window = e_.view(access.root);
