@@ -100,9 +100,14 @@ bool Equations::splitAtAnyUnit(size_t index) {
     const __int128 size = coefficient < 0 ? -coefficient : coefficient;
     if (!monomial.empty() && size > 1)
       units.push_back({{}, size});
-    for (ValueId leaf : monomial)
+    for (ValueId leaf : monomial) {
       if (monomial.size() > 1 || size > 1)
         units.push_back({{leaf}, 1});
+      if (monomial.size() > 2) {  // `row * (H * W) + pixel`
+        units.push_back({monomial, 1});
+        units.back().first.remove(leaf);
+      }
+    }
   }
   std::sort(units.begin(), units.end());
   units.erase(std::unique(units.begin(), units.end()), units.end());

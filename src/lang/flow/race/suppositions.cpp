@@ -69,6 +69,8 @@ public:
       for (size_t j = i; j < scalars.size(); ++j)
         addProduct({scalars[i], scalars[j]});
     }
+    if (scalars.size() > 2)  // `(y * W + k) * P + p`
+      addProduct(scalars);
     return std::move(found_);
   }
 
@@ -151,7 +153,7 @@ private:
   }
 
   void add(Supposition made) {
-    if (found_.size() < kMostSuppositions)
+    if (found_.size() < kMostSuppositions || (made.product && made.product->factors.size() > 2))
       found_.push_back(std::move(made));
   }
 
