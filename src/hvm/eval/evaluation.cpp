@@ -254,14 +254,9 @@ Evaluation::PostponedOperand Evaluation::postponedOperand(Loc position, uint64_t
         }
         break;
       }
-      case App: {
-        const Tag function = tagOf(heap[at]);
-        term = heap[at + (function == Fun || function == Mat || function == Swi || function == Use)];
-        break;
-      }
       case Op2:
       case Eql:
-        if (tagOf(term) == Op2 && tagOf(heap[at]) == Num) {
+        if (awaitedField(tagOf(term), tagOf(heap[at])) == 1) {
           term = heap[at + 1];
           break;
         }
@@ -270,10 +265,11 @@ Evaluation::PostponedOperand Evaluation::postponedOperand(Loc position, uint64_t
         pending.push_back({at + 1, cells});
         term = heap[at];
         break;
+      case App:
       case And:
       case Or:
       case Dsu:
-      case Ddu: term = heap[at]; break;
+      case Ddu: term = heap[at + awaitedField(tagOf(term), tagOf(heap[at]))]; break;
       default: goesOn = false;
       }
     }
@@ -384,16 +380,12 @@ void Evaluation::visitValue(Worker& worker, Term value, Loc position) {
     Loc at = locOf(value);
     uint32_t fields = 0, reduced = ~0u;  // `reduced`: the field that was reduced already
     switch (tag) {
-    case App: {
-      Tag head = tagOf(heap[at]);
-      fields = 2, reduced = head == Fun || head == Mat || head == Swi;
-      break;
-    }
-    case Op2: fields = 2, reduced = tagOf(heap[at]) == Num; break;
+    case App:
+    case Op2:
     case And:
-    case Or: fields = 2, reduced = 0; break;
+    case Or:
     case Dsu:
-    case Ddu: fields = 3, reduced = 0; break;
+    case Ddu: fields = tag == Dsu || tag == Ddu ? 3 : 2, reduced = awaitedField(tag, tagOf(heap[at])); break;
     case Sup:
     case Dry:
     case Mat:

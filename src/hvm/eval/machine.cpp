@@ -22,12 +22,6 @@ Term Machine::enterLambda(Term lambda) {
   return makeTerm(Lam, extOf(lambda) | (mark & kEntered), body);
 }
 
-/// The left side of an operator or an application is no more what it waits for: the right one is.
-static bool isReducedSide(Term left) {
-  const Tag tag = tagOf(left);
-  return tag == Num || tag == Fun || tag == Mat || tag == Swi || tag == Use;
-}
-
 /// Follows the head of the stuck term to what it waits for.
 bool Machine::waitsForOpen(Term term) const {
   const Term* heap = heap_.words();
@@ -35,7 +29,6 @@ bool Machine::waitsForOpen(Term term) const {
   uint64_t steps = 0;
   for (;;) {
     Tag tag = tagOf(term);
-    uint32_t field = 0;
     if (tag == Var || tag == Dp0 || tag == Dp1) {
       Term cell = __atomic_load_n(heap + locOf(term), __ATOMIC_ACQUIRE);
       if (isSub(cell)) {
@@ -54,15 +47,13 @@ bool Machine::waitsForOpen(Term term) const {
       term = tagOf(cell) == Stk ? heap[locOf(cell)] : cell;
       continue;
     }
-    if (tag == Eql || tag == Pri)
-      return true;  // no other comparison or native is stuck
-    if (tag == App || tag == Op2) {
-      field = isReducedSide(heap[locOf(term)]);
-    } else if (tag != And && tag != Or && tag != Dsu && tag != Ddu) {
-      // It may have been bound since the term was stuck, and a collection have put the value there: who is alone looks again.
+    // No others of these are stuck. (Another thread may have made the variable final meanwhile; then there is something to do.)
+    if (tag == Eql || tag == Pri || (tag == App && tagOf(heap[locOf(term)]) == Use))
+      return true;
+    // It may have been bound since the term was stuck, and a collection have put the value there: who is alone looks again.
+    if (tag != App && tag != Op2 && tag != And && tag != Or && tag != Dsu && tag != Ddu)
       return !isAlone_;
-    }
-    term = heap[locOf(term) + field];
+    term = heap[locOf(term) + awaitedField(tag, tagOf(heap[locOf(term)]))];
   }
 }
 
@@ -84,11 +75,11 @@ bool Machine::comesUnstuck(Term term) const {
       break;
     }
     case App:
-    case Op2: term = heap[locOf(term) + isReducedSide(heap[locOf(term)])]; break;
+    case Op2:
     case And:
     case Or:
     case Dsu:
-    case Ddu: term = heap[locOf(term)]; break;
+    case Ddu: term = heap[locOf(term) + awaitedField(tagOf(term), tagOf(heap[locOf(term)]))]; break;
     default: return true;
     }
   }

@@ -39,6 +39,11 @@ private:
   std::array<Loc, kNodes> nodes_{};
 };
 
+/// Which field a stuck application, operator or term of dynamic labels waits for, if its first field has the tag `first`.
+constexpr uint32_t awaitedField(Tag tag, Tag first) {
+  return (tag == Op2 && first == Num) || (tag == App && (first == Fun || first == Mat || first == Swi || first == Use));
+}
+
 /// What the threads of a run share besides the heap.
 class World {
 public:
