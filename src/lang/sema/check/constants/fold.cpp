@@ -75,6 +75,8 @@ Expr* foldCast(BodyState& body, Expr* expr, Expr* operand) {
 }
 
 Expr* foldBuiltin(BodyState& body, Expr* expr, const std::vector<Expr*>& args) {
+  if (expr->builtin == Builtin::Select && args[0]->kind == ExprKind::Int)
+    return args[args[0]->intValue ? 1 : 2];
   const bool allInts = !args.empty() && std::all_of(args.begin(), args.end(),
                                                     [](const Expr* arg) { return arg->kind == ExprKind::Int; });
   if (allInts && expr->type->kind == TypeKind::Scalar && isInteger(expr->type->scalar)) {
