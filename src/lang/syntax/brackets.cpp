@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 
 namespace vortex::lang::syntax {
 namespace {
@@ -127,7 +128,7 @@ private:
       depth = open_[depth - 1].tok == Tok::LBrace ? 0 : depth - 1;
     if (depth == 0) {
       ok_ = false;
-      if (++surplusCount_ > kMaxUnclosed)
+      if (++surplusCount_ > kMaxUnclosed || !isNews(token, token))
         return false;
       auto error = sink_.error("E0107", rangeOf(token), "`" + std::string(spelling(token.tok)) + "` closes nothing");
       if (!open_.empty())
@@ -159,12 +160,25 @@ private:
       unclosedBrace_ = true;
       stream_.unreliableFrom = std::min(stream_.unreliableFrom, opening.begin);
     }
-    auto error = sink_.error("E0106", rangeOf(opening), "this `" + open + "` is not closed");
-    error.primary("opened here");
-    if (mismatch && !mismatch->isSynthetic)
-      error.label(rangeOf(*mismatch), "`" + close + "` expected before this");
-    error.emit();
+    if (isNews(opening, mismatch && opening.tok != Tok::LBrace ? *mismatch : opening)) {
+      auto error = sink_.error("E0106", rangeOf(opening), "this `" + open + "` is not closed");
+      error.primary("opened here");
+      if (mismatch && !mismatch->isSynthetic)
+        error.label(rangeOf(*mismatch), "`" + close + "` expected before this");
+    }
     appendSynthetic(opening, before);
+  }
+
+  /// A bracket that is missing makes others on its line look wrong, and whatever the parser finds from there to the line's end.
+  bool isNews(const Token& first, const Token& last) {
+    const source::SourceFile& text = sources_.file(file_);
+    const uint32_t firstLine = text.lineOf(first.begin), lastLine = text.lineOf(last.begin);
+    const bool isNew = !reportedLines_.contains(firstLine) && !reportedLines_.contains(lastLine);
+    reportedLines_.insert({firstLine, lastLine});
+    const auto end = static_cast<uint32_t>(text.lineStart(lastLine) + text.lineText(lastLine).size());
+    if (first.tok != Tok::LBrace)
+      stream_.doubtful.emplace_back(text.lineStart(firstLine), end);
+    return isNew;
   }
 
   void appendSynthetic(const Token& opening, const Token& before) {
@@ -218,6 +232,7 @@ private:
   std::vector<Open> open_;
   std::vector<uint32_t> newIndex_;
   std::optional<Token> suspicious_;
+  std::set<uint32_t> reportedLines_;
   std::array<uint32_t, static_cast<size_t>(Tok::RBrace) + 1> openCount_{};
   uint32_t unclosedCount_ = 0;
   uint32_t surplusCount_ = 0;

@@ -26,6 +26,8 @@ struct TokenStream {
   std::vector<uint32_t> partner;
   /// From this offset on, syntax errors are probably consequences of a missing `}`. Set by balanceBrackets.
   uint32_t unreliableFrom = UINT32_MAX;
+  /// Offsets of lines with a bracket too few or too many, first and last: as above.
+  std::vector<std::pair<uint32_t, uint32_t>> doubtful;
 };
 
 /// The operator, punctuation or bracket at the start of `text`; Invalid if there is none.

@@ -107,7 +107,11 @@ std::string Parser::describeCurrent() const {
 }
 
 bool Parser::isUnreliable() const {
-  return is(Tok::Invalid) || current().isSynthetic || current().begin >= stream_.unreliableFrom;
+  const auto isInside = [&](const auto& part) {
+    return current().begin >= part.first && current().begin <= part.second;
+  };
+  return is(Tok::Invalid) || current().isSynthetic || current().begin >= stream_.unreliableFrom ||
+         std::ranges::any_of(stream_.doubtful, isInside);
 }
 
 diag::DiagnosticBuilder Parser::complain(std::string_view id, SourceRange range, std::string message) {
