@@ -69,7 +69,9 @@ class Dispatcher(Repeated):
         facts = {} if self._device is None else self._specialised.facts(self._device)
         return facts.get("object_bytes", facts.get("ptx_bytes", 0))
 
-    def __call__(self) -> None:
+    def __call__(self, *given) -> None:
+        if given:
+            raise TypeError(f"a prepared launch of kernel '{self._specialised.name}' runs on the arguments that it was prepared with and takes no others")
         if self._is_on_host:
             self._launch.submit(self._device.stream)
             return

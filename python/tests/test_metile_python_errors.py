@@ -1,5 +1,7 @@
 """Errors that Python itself raises in a kernel: they name file, line and column of the kernel's statement, as ours do."""
 import importlib
+import inspect
+import re
 import string
 import subprocess
 import sys
@@ -278,3 +280,40 @@ def test_doubled_braces_are_printed_as_one(capfd, where):
 
 def _fields(text: str) -> list:
     return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+
+
+def float_offset(O, N, BLOCK: metile.constexpr):
+    offs = metile.program_id(0) * BLOCK + metile.arange(0, 64)
+    metile.store(O + offs, metile.load(O + offs) + 1.0)
+    metile.store(O + offs, metile.load(O + offs + 1) + 1.0)
+
+
+def test_a_float_among_offsets_is_one_error_which_shows_where_it_comes_from():
+    error = refused(float_offset, metile.LoweringError, "E0303", np.zeros(128, np.float32), 3, BLOCK=64.0)
+    [found] = error.diagnostics
+    assert [label.message for label in found.labels if not label.is_primary] == ["a float from here on"]
+    label = next(label for label in found.labels if not label.is_primary)
+    line = inspect.getsourcelines(float_offset)[1] + 1
+    assert (label.line, label.end_column - label.column) == (line, len("metile.program_id(0) * BLOCK"))
+
+
+def test_configurations_in_the_form_of_triton_are_told_that_of_metile():
+    with pytest.raises(TypeError, match=re.escape("metile.Config takes constexprs and hints by name: Config(BLOCK=32, GROUP=8)")):
+        metile.Config({"BLOCK": 32, "GROUP": 8}, num_warps=4)
+    with pytest.raises(TypeError, match=re.escape("Config(BLOCK=64)")):
+        metile.Config(32)
+    assert metile.Config(BLOCK=32, num_warps=4) == metile.Config(BLOCK=32, num_warps=4)
+
+
+def test_prepared_launches_take_no_arguments():
+    @metile.kernel
+    def doubled(X, BLOCK: metile.constexpr):
+        lane = metile.arange(0, BLOCK)
+        metile.store(X + lane, metile.load(X + lane) * 2.0)
+
+    x = np.ones(64, np.float32)
+    prepared = doubled[1].prepare(x, BLOCK=64)
+    with pytest.raises(TypeError, match="a prepared launch of kernel 'doubled' runs on the arguments that it was prepared with"):
+        prepared(x)
+    prepared()
+    assert (x == 4).all()

@@ -178,6 +178,18 @@ def test_what_is_not_known_is_one_warning_for_each_kernel():
     assert compiled(scatter, [F, I, G], BLOCK=64) == []
 
 
+def test_a_launch_that_is_checked_while_it_runs_warns_of_no_races(monkeypatch):
+    x, place, out = np.ones(64, np.float32), np.arange(64, dtype=np.int32), np.zeros(64, np.float32)
+    kernel = metile.kernel(scatter.fn)
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        patch.setenv("METILE_CHECK", "1")
+        warnings.simplefilter("error")
+        kernel[1](x, place, out, BLOCK=64)
+    np.testing.assert_array_equal(out, x)
+    with pytest.warns(UserWarning, match="W0631"):
+        kernel[1](x, place, out, BLOCK=64)
+
+
 def test_a_grid_of_more_axes_than_the_kernel_tells_apart_is_not_proven():
     assert any("W0631" in text for text in compiled(add, [F, G, "int"], (2, 2, 1), BLOCK=64))
     assert any("W0631" in text for text in compiled(one_instance, [G], (2, 1, 1), BLOCK=64))

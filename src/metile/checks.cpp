@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 namespace vortex::metile {
 
@@ -72,10 +74,12 @@ bool isAnyOf(std::string_view name, std::initializer_list<std::string_view> name
 class Checks {
 public:
   Checks(const Trace& trace, const std::vector<Kind>& kinds, diag::DiagnosticSink& sink)
-      : trace_(trace), sink_(sink), kinds_(kinds) {}
+      : trace_(trace), sink_(sink), kinds_(kinds), definitions_(static_cast<size_t>(trace.values)) {}
 
   bool run() {
     for (const Op& op : trace_.ops) {
+      if (op.result >= 0)
+        definitions_[static_cast<size_t>(op.result)] = &op;
       integers(op);
       literals(op);
     }
@@ -89,12 +93,31 @@ private:
     return "`" + std::string(lang::name(scalarOf(dtype == Dtype::FloatLiteral ? Dtype::F32 : dtype))) + "`";
   }
 
-  void refuse(const Op& op, const char* id, const std::string& what, const std::string& help) {
+  void refuse(const Op& op, const char* id, const std::string& what, const std::string& help,
+              const Op* origin = nullptr) {
     auto error = sink_.error(id, op.range, what);
     error.primary("");
+    if (origin)
+      error.label(origin->range, "a float from here on");
     if (!help.empty())
       error.help(help);
     isRight_ = false;
+  }
+
+  /// The operation that made a float of what were integers before.
+  const Op* originOf(const Operand& given) const {
+    const Op* made = nullptr;
+    for (const Op* before = definition(given); before;) {
+      made = std::exchange(before, nullptr);
+      for (size_t i = 0; i < made->operands.size() && !before; ++i)
+        if (isFloat(kind(*made, i).dtype))
+          before = definition(made->operands[i]);
+    }
+    return made;
+  }
+
+  const Op* definition(const Operand& given) const {
+    return given.kind == Operand::Kind::Value ? definitions_[static_cast<size_t>(given.number)] : nullptr;
   }
 
   /// What is wrong only for floats.
@@ -102,7 +125,10 @@ private:
     for (const OperandsOfIntegers& row : kIntegers)
       for (size_t i = row.first; row.name == op.name && i < std::min<size_t>(row.end, op.operands.size()); ++i)
         if (const Dtype dtype = kind(op, i).dtype; isFloat(dtype)) {
-          refuse(op, "E0303", row.what + std::string(", not ") + named(dtype), row.help);
+          const Op* origin = originOf(op.operands[i]);
+          isRight_ = false;
+          if (!origin || origins_.emplace(origin, row.what).second)  // once for each cause
+            refuse(op, "E0303", row.what + std::string(", not ") + named(dtype), row.help, origin);
           break;
         }
     if (!op.name.starts_with("atomic_") || op.result < 0)
@@ -163,6 +189,8 @@ private:
   const Trace& trace_;
   diag::DiagnosticSink& sink_;
   const std::vector<Kind>& kinds_;
+  std::vector<const Op*> definitions_;                       ///< by the id of the value, as far as was read
+  std::set<std::pair<const Op*, std::string_view>> origins_;  ///< of what was refused
   bool isRight_ = true;
 };
 

@@ -31,7 +31,11 @@ _FINAL = 0.08
 class Config:
     """Values for constexprs and hints."""
 
-    def __init__(self, *, num_simdgroups: int = 4, num_stages: int = 1, **constexprs):
+    def __init__(self, *given, num_simdgroups: int = 4, num_stages: int = 1, **constexprs):
+        if given:
+            named = given[0] if len(given) == 1 and isinstance(given[0], dict) else {}
+            example = ", ".join(f"{name}={value!r}" for name, value in named.items()) or "BLOCK=64"
+            raise TypeError(f"metile.Config takes constexprs and hints by name: Config({example})")
         self.num_simdgroups, self.num_stages = num_simdgroups, num_stages
         self.kwargs = {**constexprs, **({"num_stages": num_stages} if num_stages > 1 else {})}
 
