@@ -189,7 +189,7 @@ private:
   const Trace& trace_;
   diag::DiagnosticSink& sink_;
   const std::vector<Kind>& kinds_;
-  std::vector<const Op*> definitions_;                       ///< by the id of the value, as far as was read
+  std::vector<const Op*> definitions_;                        ///< by the id of the value, as far as was read
   std::set<std::pair<const Op*, std::string_view>> origins_;  ///< of what was refused
   bool isRight_ = true;
 };

@@ -236,6 +236,7 @@ private:
   llvm::DenseMap<mlir::Value, Lane> values_;
   llvm::DenseMap<mlir::Value, RegionView> views_;
   llvm::Value* mask_ = nullptr;  ///< active lanes, <W x i1>; null: all
+  unsigned proofs_ = 0;          ///< of single accesses
   bool maskNonEmpty_ = true;
   unsigned versions_ = 0;  ///< enclosing branches emitted twice
   unsigned loops_ = 0;     ///< enclosing loops of one warp: the next warp does not go on where this one stops

@@ -9,6 +9,8 @@ using llvm::Value;
 
 /// Local arrays up to this size per warp go to the machine stack, where constant indices let them become registers.
 static constexpr uint64_t kMaxStackBytes = 32 << 10;
+/// Of accesses on their own: code that branches more often takes much longer to compile than it is long.
+static constexpr unsigned kMostProofs = 256;
 
 //===-- views -------------------------------------------------------------------------------------------------===//
 
@@ -149,10 +151,10 @@ Value* RegionEmitter::activeLanes(const Access& access) {
 }
 
 /// A scalar condition under which bounds and the op's mask hold in all lanes; null where that takes more than a few scalar operations,
-/// where there is nothing to prove, or where lanes are masked anyhow.
+/// where there is nothing to prove, where lanes are masked anyhow, or where many accesses before have been proven.
 Value* RegionEmitter::proveAll(const Access& access) {
   Value* proof = nullptr;
-  if (mask_)
+  if (mask_ || (e_.features.avx512 && proofs_ == kMostProofs))
     return nullptr;
   for (const auto& [index, extent] : access.bounds) {
     Value* all = index.isUniform() && extent.isUniform() ? ir_.CreateICmpULT(index.value, extent.value)
@@ -161,10 +163,12 @@ Value* RegionEmitter::proveAll(const Access& access) {
       return nullptr;
     proof = conjunction(ir_, proof, all);
   }
-  if (!access.mask.value)
-    return proof;
-  Value* all = access.mask.isUniform() ? access.mask.value : access.mask.allTrue;
-  return all ? conjunction(ir_, proof, all) : nullptr;
+  if (access.mask.value) {
+    Value* all = access.mask.isUniform() ? access.mask.value : access.mask.allTrue;
+    proof = all ? conjunction(ir_, proof, all) : nullptr;
+  }
+  proofs_ += proof ? 1 : 0;
+  return proof;
 }
 
 void RegionEmitter::emitLoad(ir::LoadOp op) {
