@@ -59,6 +59,7 @@ struct CompileOptions {
   std::vector<std::string> importPaths;               ///< searched after the importing file's own folder
   bool isGridGiven = false;  ///< every launch gives the numbers of blocks: none is inferred from subscripts
   std::vector<KernelInstance> instances;  ///< made beside those that the program uses; an error if one cannot be
+  bool isChecked = false;  ///< kernels run checked: races that are found are warnings, as the run decides
 };
 
 struct TraceOptions {

@@ -166,3 +166,41 @@ def test_a_file_refuses_what_the_program_never_launches(tmp_path, arrays):
     for refused in (rows.launch(grid=(4, 4)), lambda x, out: rows.launch(grid=(4, 4)).prepare(x, out)):
         with pytest.raises(vortex.Error, match="`rows` is proven free of races for 1 block along x, and the launch has 4"):
             refused(x, out)
+
+
+NO_GRIDS = """
+kernel two_extents(a: &Tensor<u32, [N1]>, out: &mut Tensor<u32, [N1 - 1]>) {
+    let i = thread.global_id
+    if i + 1 < N1 {
+        out[i] = a[i] + a[i + 1]
+    }
+}
+
+kernel an_axis_without_extent(a: &Tensor<u32, [N1]>, out: &mut Tensor<u32, [M]>) {
+    let i = thread.global_id
+    if thread.global_id.z == 0 && i < M && i + 1 < N1 {
+        out[i] = a[i] + a[i + 1]
+    }
+}
+
+kernel no_element(a: &Tensor<u32, [N1]>, out: &mut Tensor<u32, [M]>) {
+    let i = thread.global_id + 1
+    if i <= M && i < N1 {
+        out[i - 1] = a[i - 1] + a[i]
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("kernel", ["two_extents", "an_axis_without_extent", "no_element"])
+@pytest.mark.parametrize("where", ["device", "interpreter"])
+def test_kernels_whose_grid_comes_with_the_launch_only(device, kernel, where, random):
+    a = random.integers(0, 2**31, 100, dtype=np.uint32)
+    out = np.zeros(99, np.uint32)
+    kernel = getattr(vortex.compile(source=NO_GRIDS, device=device if where == "device" else where), kernel)
+    kernel.launch(grid=4, block=32)(a, out)
+    np.testing.assert_array_equal(out, a[:-1] + a[1:])
+    with pytest.raises(vortex.Error, match="grid"):
+        kernel(a, out)
+    with pytest.raises(vortex.Error, match="grid"):
+        kernel.launch(block=32)(a, out)

@@ -215,6 +215,19 @@ def test_the_interpreter_agrees_and_finds_what_is_wrong(random):
     assert not isinstance(raised.value, vortex.CompileError) and (raised.value.fault.id, raised.value.fault.line) == ("E0601", 2)
 
 
+@pytest.mark.parametrize("grid", ["@launch(grid = [1], block = 32)", ""])
+def test_a_checked_run_decides_about_races(grid):
+    source = grid + "\nkernel k(g: &mut Tensor<i32, [32]>) {\n    g[thread.local_id / 2] = thread.local_id as i32\n}\n"
+    if grid:
+        with pytest.raises(vortex.CompileError, match="E0630"):
+            vortex.compile(source=source)
+    checked = vortex.compile(source=source, check=True)
+    assert {each.id for each in checked.diagnostics} == {"E0630"}
+    with pytest.raises(vortex.Error, match="E0603") as raised:
+        checked.k.launch(grid=1, block=32)(np.zeros(32, np.int32))
+    assert not isinstance(raised.value, vortex.CompileError)
+
+
 def test_an_artifact_runs_without_the_compiler(tmp_path, random):
     source = tmp_path / "scale.vx"
     source.write_text(SCALE)

@@ -234,9 +234,9 @@ class Program:
 
     def __init__(self, name: str, text: str, device: str, dims: dict[str, int], check: bool, wanted: tuple = ()):
         self.device, self.check, self._dims = device, check, dims
-        self._compile = lambda with_grid: _compiler().compile(name, text, list(dims.items()), _library_paths(), with_grid, wanted)
+        self._compile = lambda with_grid: _compiler().compile(name, text, list(dims.items()), _library_paths(), with_grid, wanted, check)
         self.with_instance = functools.lru_cache(maxsize=None)(lambda kernel, arguments: Program(name, text, device, dims, check, ((kernel, arguments),)))
-        self._key = ("vx", name, text, tuple(dims.items()), wanted) if _uses_disk() else None
+        self._key = ("vx", name, text, tuple(dims.items()), wanted, check) if _uses_disk() else None
         self._imports = _imports.Imports(self._key, _library_paths()) if self._key and "import" in text else None
         kernels, found = self._described()
         self.diagnostics = _errors.diagnostics(found)

@@ -186,12 +186,13 @@ NB_MODULE(_vortex_compiler, module) {
                               bool onlineSoftmax, bool warnsOfRaces) {
     return interruptible([=] { return Program::fromTrace(trace, files, {onlineSoftmax, warnsOfRaces}); });
   });
-  module.def("compile", [](std::string name, std::string text, std::vector<std::pair<std::string, int64_t>> dims,
-                           std::vector<std::string> paths, bool isGridGiven,
-                           const std::vector<std::pair<std::string, std::vector<std::string>>>& wanted) {
-    CompileOptions options{std::move(dims), std::move(paths), isGridGiven, {}};
-    for (const auto& [kernel, arguments] : wanted)
-      options.instances.push_back({kernel, arguments});
-    return interruptible([=] { return Program::compile(name, text, options); });
-  });
+  module.def("compile",
+             [](std::string name, std::string text, std::vector<std::pair<std::string, int64_t>> dims,
+                std::vector<std::string> paths, bool isGridGiven,
+                const std::vector<std::pair<std::string, std::vector<std::string>>>& wanted, bool isChecked) {
+               CompileOptions options{std::move(dims), std::move(paths), isGridGiven, {}, isChecked};
+               for (const auto& [kernel, arguments] : wanted)
+                 options.instances.push_back({kernel, arguments});
+               return interruptible([=] { return Program::compile(name, text, options); });
+             });
 }

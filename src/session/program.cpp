@@ -94,7 +94,9 @@ std::shared_ptr<Program::State> Program::State::of(const std::string& name, cons
     analysis.instances.push_back({instance.kernel, instance.arguments});
   analysis.launch = launch;
   state->isGridGiven = options.isGridGiven;
-  state->program = lang::flow::analyze(root, state->sources, state->sink, analysis);
+  const lang::flow::CheckOptions checks{.races = options.isChecked ? lang::flow::RacePolicy::Warn
+                                                                   : lang::flow::RacePolicy::Report};
+  state->program = lang::flow::analyze(root, state->sources, state->sink, analysis, checks);
   state->publish();
   return state;
 }

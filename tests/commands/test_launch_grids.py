@@ -85,6 +85,36 @@ int main(void) {
     subprocess.run(["./main"], cwd=tmp_path, check=True)
 
 
+NO_GRID = """
+kernel pairs(a: &Tensor<u32, [N1]>, out: &mut Tensor<u32, [N1 - 1]>) {
+    let i = thread.global_id
+    if i + 1 < N1 {
+        out[i] = a[i] + a[i + 1]
+    }
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_a_kernel_that_the_program_never_launches_is_built(vortex, tmp_path):
+    (tmp_path / "k.vx").write_text(NO_GRID)
+    vortex("build", tmp_path / "k.vx", "-o", tmp_path / "out")
+    vortex("build", tmp_path / "k.vx", "--header", "-o", tmp_path / "headers")
+    (tmp_path / "main.c").write_text("""
+#include "out/k.pairs.h"
+static uint32_t a[100], out[99];
+int main(void) {
+  for (uint32_t i = 0; i < 100; ++i) a[i] = i;
+  if (pairs(a, 100, out, 99, 1, 1, 1)) return 1;
+  for (uint32_t i = 0; i < 99; ++i) if (out[i] != 2 * i + 1) return 2;
+  return 0;
+}
+""")
+    objects = sorted((tmp_path / "out").glob("*.o"))
+    subprocess.run(["cc", "-Wall", "-Werror", "-o", "main", "main.c", *objects, "-lm"], cwd=tmp_path, check=True)
+    subprocess.run(["./main"], cwd=tmp_path, check=True)
+
+
 def test_the_cpp_header_takes_the_grid(vortex, source, tmp_path):
     vortex("build", source, "--header", "-o", tmp_path / "out")
     header = (tmp_path / "out/grids.add.h").read_text() if (tmp_path / "out/grids.add.h").exists() else next((tmp_path / "out").glob("*add*")).read_text()

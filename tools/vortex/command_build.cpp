@@ -331,7 +331,7 @@ int commandBuild(const Settings& settings) {
   if (!checkTarget(settings, settings.target))
     return 1;
   Session session(settings);
-  if (!session.load(settings.files[0]))
+  if (!session.load(settings.files[0], lang::LaunchGrids::Possible))
     return 1;
   std::string stem = std::filesystem::path(settings.files[0]).stem().string();
   std::vector<std::string> reports;

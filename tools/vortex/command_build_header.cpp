@@ -26,7 +26,7 @@ struct Built {
 
 bool buildTarget(const Settings& settings, std::vector<Built>& built) {
   Session session(settings);
-  if (!session.load(settings.files[0]))
+  if (!session.load(settings.files[0], lang::LaunchGrids::Possible))
     return false;
   const std::vector<const lang::Function*> kernels = chosenKernels(session);
   built.resize(kernels.size());

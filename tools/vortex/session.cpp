@@ -75,7 +75,7 @@ void addDrivers(hal::DriverList& drivers) {
   drivers.add(cuda::createDriver());
 }
 
-bool Session::load(const std::string& path) {
+bool Session::load(const std::string& path, lang::LaunchGrids launchGrids) {
   auto start = std::chrono::steady_clock::now();
   auto file = sources_.addFile(path);
   if (!file) {
@@ -85,6 +85,7 @@ bool Session::load(const std::string& path) {
   lang::AnalyzeOptions options;
   options.importPaths = standardPaths();
   options.fixedDims = settings_.dims;
+  options.launchGrids = launchGrids;
   if (const chip::Gpu* gpu = chip::findGpu(settings_.target)) {
     options.sharedBytes = gpu->sharedBytesPerBlock;
     options.target = std::string(gpu->name);

@@ -18,7 +18,7 @@ public:
   explicit Session(const Settings& settings) : settings_(settings) {}
 
   /// Reads and analyses a file. False after printing diagnostics with errors; warnings are printed and do not stop.
-  bool load(const std::string& path);
+  bool load(const std::string& path, lang::LaunchGrids launchGrids = lang::LaunchGrids::OfProgram);
   /// The compiler, with dumps and warnings wired to stderr.
   pipeline::Compiler& compiler();
   /// The device or interpreter of the settings. Null after an error message.

@@ -50,7 +50,6 @@ public:
     warnBareGlobalId(spec);
   }
 
-  /// The Elements that the grid has a thread for.
   std::set<const Expr*> ownElements() const {
     std::set<const Expr*> own;
     for (const auto& axis : subscripts_)
@@ -61,11 +60,9 @@ public:
 
 private:
   void scan(const Expr& expr) {
-    if (expr.kind == ExprKind::Builtin && expr.builtin >= Builtin::ThreadId && expr.builtin <= Builtin::BlockAll &&
-        expr.builtin != Builtin::WarpSize && !position_)
-      position_ = &expr;
-    if (expr.kind == ExprKind::Builtin && (expr.builtin == Builtin::Stage || expr.builtin == Builtin::AsyncStage) &&
-        !position_)
+    const bool isStage = expr.builtin == Builtin::Stage || expr.builtin == Builtin::AsyncStage;
+    const bool isPosition = expr.builtin >= Builtin::ThreadId && expr.builtin <= Builtin::BlockAll;
+    if (expr.kind == ExprKind::Builtin && !position_ && (isStage || (isPosition && expr.builtin != Builtin::WarpSize)))
       position_ = &expr;
     if (expr.kind == ExprKind::Let && expr.variable->isStoredValue)
       stored_.push_back(&expr);
@@ -73,10 +70,8 @@ private:
       recordSubscripts(expr);
     if (expr.kind == ExprKind::Builtin)
       recordAxis(expr);
-    if (expr.kind == ExprKind::Return && !expr.args.empty() && callDepth_ == 0) {
+    if (expr.kind == ExprKind::Return && !expr.args.empty() && callDepth_ == 0)
       returns_.push_back(&expr);
-      firstReturn_ = firstReturn_ ? firstReturn_ : &expr;
-    }
     callDepth_ += expr.kind == ExprKind::Inline;
     forEachChild(expr, [&](const Expr& child) { scan(child); });
     callDepth_ -= expr.kind == ExprKind::Inline;
@@ -165,8 +160,6 @@ private:
     return stored;
   }
 
-  //===-- @tile ---------------------------------------------------------------------------------------------------===//
-
   /// The tile sizes are advice for the compiler, which chooses the grid.
   void makeWholeTensor(KernelSpec& spec) {
     spec.gridKind = GridKind::WholeTensor;
@@ -214,7 +207,6 @@ private:
     return "1024";
   }
 
-  /// With the block that the kernel has, or the usual one.
   std::string gridHelp(const KernelSpec& spec) const {
     std::vector<std::string> sizes;
     for (const Expr* size : spec.block)
@@ -248,12 +240,11 @@ private:
         spec.gridKind = GridKind::Explicit;
       return;
     }
-    if (launchGrids_ == LaunchGrids::Always) {
-      spec.gridKind = GridKind::Explicit;
-      return;
-    }
-    spec.gridKind = GridKind::Domain;
     const size_t rank = returnsElements() ? kernel_.resultType->rank() : 0;
+    const bool isInferred = launchGrids_ == LaunchGrids::OfProgram || haveExtents(spec, rank);
+    spec.gridKind = isInferred && launchGrids_ != LaunchGrids::Always ? GridKind::Domain : GridKind::Explicit;
+    if (spec.gridKind == GridKind::Explicit)
+      return;
     for (size_t axis = axes; axis < rank; ++axis)
       if (axisUses_[axis])
         axes = axis + 1;
@@ -264,6 +255,19 @@ private:
                             : missing_[axis] ? DimExpr::constant(1)
                                              : agreedExtent(axis));
     }
+  }
+
+  /// Whether every axis that is used has an extent, and only one.
+  bool haveExtents(const KernelSpec& spec, size_t rank) const {
+    for (size_t axis = 0; axis < 3; ++axis) {
+      const auto isOther = [&](const OwnElement& each) { return each.extent != subscripts_[axis].front().extent; };
+      const Expr* use = axisUses_[axis];
+      const bool isThreadOfBlock = use && use->builtin == Builtin::ThreadId && axis < spec.block.size();
+      const bool hasExtent = !subscripts_[axis].empty() || axis < rank || spec.tile || isThreadOfBlock;
+      if ((use && !hasExtent) || std::ranges::any_of(subscripts_[axis], isOther))
+        return false;
+    }
+    return true;
   }
 
   /// A grid that is inferred has one block, of one thread, along an axis without an extent.
@@ -299,8 +303,8 @@ private:
   /// Each thread returns the element at its position.
   bool returnsElements() const {
     Type result = kernel_.resultType;
-    return result && result->isTensor() && firstReturn_ && !stripRef(firstReturn_->args.front()->type)->isTensor() &&
-           result->rank() <= 3;
+    return result && result->isTensor() && !returns_.empty() &&
+           !stripRef(returns_.front()->args.front()->type)->isTensor() && result->rank() <= 3;
   }
 
   bool resultIsDomain(KernelSpec& spec) {
@@ -415,7 +419,6 @@ private:
   std::vector<const Expr*> returns_;       ///< of the kernel itself
   std::set<Type> unfilled_;                ///< results that the domain does not fill
   const Expr* position_ = nullptr;
-  const Expr* firstReturn_ = nullptr;
   const Expr* bareGlobalId_ = nullptr;
   uint32_t callDepth_ = 0;
 };
