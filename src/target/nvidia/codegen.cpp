@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "target/interface/llvm_module.h"
-#include "target/nvidia/halfwords.h"
+#include "target/nvidia/exact_integers.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
@@ -131,7 +131,6 @@ static llvm::FunctionPassManager functionPasses() {
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(WidenHalfwords());
   return passes;
 }
 
@@ -165,7 +164,7 @@ std::string emitPtx(llvm::Module& module, const Target& target) {
     without.push_back(&llvm::MachineCSEID);
   addBackEnd(passes, static_cast<llvm::LLVMTargetMachine&>(*target.machine), stream, without);
   passes.run(module);
-  return std::string(text.begin(), text.end());
+  return withExactIntegers(std::string(text.begin(), text.end()));
 }
 
 }  // namespace vortex::target::nvidia
