@@ -25,32 +25,43 @@ std::optional<Instruction> parse(llvm::StringRef line) {
   return found;
 }
 
-/// A register or a number of 16 bits as 32 in `to`.
-std::string widened(llvm::StringRef operand, bool isSigned, const std::string& to) {
+/// A register, of which the low bits of `type` count, or a number of 16 bits as 32 in `to`.
+std::string widened(llvm::StringRef operand, llvm::StringRef type, const std::string& to) {
   long long number = 0;
+  const bool isSigned = type.starts_with("s");
   if (operand.getAsInteger(0, number))
-    return std::string("cvt.") + (isSigned ? "s32.s16 " : "u32.u16 ") + to + ", " + operand.str() + "; ";
+    return std::string("cvt.") + (isSigned ? "s32." : "u32.") + type.str() + " " + to + ", " + operand.str() + "; ";
   return "mov.b32 " + to + ", " + std::to_string(isSigned ? int16_t(number) : uint16_t(number)) + "; ";
+}
+
+std::string absolute(const std::string& result, const std::string& x, int bits) {
+  const std::string n = std::to_string(bits), type = ".s" + n;
+  return ".reg .b" + n + " %sign, %other; shr" + type + " %sign, " + x + ", " + std::to_string(bits - 1) + "; xor.b" +
+         n + " %other, " + x + ", %sign; sub" + type + " " + result + ", %other, %sign; ";
 }
 
 /// Nothing: the instruction is good as it is.
 std::optional<std::string> exact(const Instruction& given) {
-  auto isOne = [&](std::initializer_list<llvm::StringRef> names) { return llvm::is_contained(names, given.name); };
-  const std::string result = given.operands.front().str();
-  if (given.name == "abs" && (given.type == "s32" || given.type == "s64")) {
-    const std::string x = given.operands[1].str(), bits = given.type.drop_front().str();
-    return "{ .reg .b" + bits + " %minus; neg.s" + bits + " %minus, " + x + "; max.s" + bits + " " + result + ", " + x +
-           ", %minus; }";
+  const llvm::StringRef name = given.name, type = given.type;
+  const std::string result = given.operands[0].str(), x = given.operands[1].str();
+  if (name == "abs" && (type == "s32" || type == "s64"))
+    return "{ " + absolute(result, x, type == "s32" ? 32 : 64) + "}";
+  if (name == "cvt") {
+    auto [to, from] = type.rsplit('.');
+    if ((from != "s16" && from != "u16" && from != "s8" && from != "u8") || !to.contains('f'))
+      return std::nullopt;
+    return "{ .reg .b32 %x; " + widened(x, from, "%x") + "cvt." + to.str() + "." + from.front() + "32 " + result +
+           ", %x; }";
   }
-  if (given.type != "s16" && given.type != "u16")
+  if (type != "s16" && type != "u16")
     return std::nullopt;
-  const bool isSigned = given.type == "s16";
-  std::string text = "{ .reg .b32 %x, %y; " + widened(given.operands[1], isSigned, "%x");
-  if (isOne({"neg", "abs"}))
-    text += given.name == "neg" ? "neg.s32 %x, %x; " : "neg.s32 %y, %x; max.s32 %x, %x, %y; ";
-  else if (isOne({"min", "max", "div", "rem"}))
-    text +=
-        widened(given.operands[2], isSigned, "%y") + given.name.str() + (isSigned ? ".s32" : ".u32") + " %x, %x, %y; ";
+  std::string text = "{ .reg .b32 %x, %y; " + widened(x, type, "%x");
+  if (name == "neg")
+    text += "neg.s32 %x, %x; ";
+  else if (name == "abs")
+    text += absolute("%x", "%x", 32);
+  else if (name == "min" || name == "max" || name == "div" || name == "rem")
+    text += widened(given.operands[2], type, "%y") + name.str() + "." + type.front() + "32 %x, %x, %y; ";
   else
     return std::nullopt;
   return text + "cvt.u16.u32 " + result + ", %x; }";
