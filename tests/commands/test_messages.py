@@ -26,6 +26,7 @@ CASES = {
                   "`Tensor.from_host(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])`"),
     "extent of an argument": ("kernel k(x: &mut Tensor<f32, [N]>, y: &Tensor<f32, [N]>) { x[thread.global_id] = y[0] }\n"
                               "fn main() {\n    var x: Tensor<f32, [7]> = zeros()\n    k(&mut x, &full(1.0))\n}", "error[E0327]: an extent of `full` is"),
+    "forgotten let": ("fn main() {\n    paths = args()\n    print(paths.len())\n}", "declare it: `let paths = args()`"),
     "progression": ("fn main() {\n    let n = args().len()\n    for s in [n / 2, n / 4, ..., 1] {}\n}", "while s > 0"),
 }
 

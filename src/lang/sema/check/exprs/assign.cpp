@@ -7,6 +7,8 @@
 #include "lang/sema/check/exprs/statements.h"
 #include "lang/sema/check/exprs/structs.h"
 #include "lang/sema/check/make.h"
+#include "lang/sema/check/names/locals.h"
+#include "lang/sema/check/names/lookup.h"
 #include "lang/sema/check/session.h"
 #include "lang/sema/check/tiles/fragments.h"
 #include "lang/sema/check/tiles/stage.h"
@@ -129,6 +131,13 @@ static bool rebindsShared(BodyState& body, const Expr* target, const Expr* value
 }
 
 Expr* checkAssign(BodyState& body, const syn::AssignExpr* expr) {
+  auto* name = expr->target->tryAs<syn::NameExpr>();
+  if (name && !expr->isCompound && !isKnownName(body, name->name.text)) {
+    unknownName(body, name->name, expr);
+    check(body, expr->value);
+    declareLocal(body, newVariable(body, name->name.text, body.types.error(), name->range, true));
+    return errorExpr(body, expr->range);
+  }
   body.isStoreTarget = !expr->isCompound && expr->target->is<syn::IndexExpr>();
   Expr* target = check(body, expr->target);
   body.isStoreTarget = false;

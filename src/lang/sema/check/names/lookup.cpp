@@ -1,11 +1,16 @@
 #include "lang/sema/check/names/lookup.h"
 #include "lang/sema/builtin/table.h"
+#include "lang/sema/check/instances.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
+#include "lang/sema/check/names/names.h"
 #include "lang/sema/check/names/scope.h"
 
 #include "base/text.h"
 #include "diag/names_elsewhere.h"
+
+#include <algorithm>
+#include <cctype>
 
 namespace vortex::lang {
 
@@ -24,12 +29,51 @@ static std::vector<std::string> visibleNames(const BodyState& body) {
   return names;
 }
 
-void unknownName(BodyState& body, const syn::Name& name) {
-  auto builder = error(body, "E0201", name.range, base::concat("there is no `", name.text, "` in scope"));
+/// An assignment of one short line, or the beginning of it.
+static std::string shortText(const BodyState& body, SourceRange range, const syn::Name& name) {
+  const std::string_view text = body.session.sources.text(range);
+  return text.size() <= 60 && text.find('\n') == text.npos ? std::string(text) : base::concat(name.text, " = …");
+}
+
+bool isKnownName(const BodyState& body, std::string_view name) {
+  return findLocal(body, name) || findGeneric(body.generics, name) || body.items->find(name) || isPositionBase(name) ||
+         isBuiltinName(name);
+}
+
+static bool hasWord(std::string_view text, std::string_view word) {
+  const auto isPart = [&](size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size()))
+      return true;
+  return false;
+}
+
+/// Whether the same was said of this function already, or that a type in it is wrong which may declare the name.
+static bool isSaid(const BodyState& body, const syn::Name& name, const std::string& message) {
+  if (!body.instance)
+    return false;
+  const SourceRange function = body.instance->item->range;
+  return std::ranges::any_of(body.session.sink().all(), [&](const diag::Diagnostic& each) {
+    const SourceRange other = each.position();
+    const bool isHere = other.file == function.file && other.begin >= function.begin && other.end <= function.end;
+    return isHere &&
+           (each.message == message || (each.id == "E0329" && hasWord(body.session.sources.text(other), name.text)));
+  });
+}
+
+void unknownName(BodyState& body, const syn::Name& name, const syn::AssignExpr* assigned) {
+  const std::string message = base::concat("there is no `", name.text, "` in scope");
+  if (isSaid(body, name, message))
+    return;
+  auto builder = error(body, "E0201", name.range, message);
   if (const char* ours = diag::nameElsewhere(name.text))
     builder.help(base::concat("here this is ", ours));
   else if (std::string close = nearest(name.text, visibleNames(body)); !close.empty())
     builder.help("did you mean `" + close + "`?");
+  else if (assigned)
+    builder.help("declare it: `let " + shortText(body, assigned->range, name) + "`, or `var` if it changes");
   else if (name.text == "block_m" || name.text == "block_n")
     builder.help("`block_m` and `block_n` exist in kernels with `@tile`");
 }

@@ -9,6 +9,9 @@ bool checkPublic(BodyState& body, const Symbol& symbol, const syn::Name& name);
 void unknownInModule(BodyState& body, const Symbol& module, const syn::Name& name);
 /// The module, type or item a path of names leads to; null if the first name is a value or unknown (nothing reported).
 const Symbol* findSymbol(BodyState& body, const syn::Expr* expr);
-void unknownName(BodyState& body, const syn::Name& name);
+/// One error for all uses in a function. `assigned`: where it stands for the name of a variable, perhaps without its `let`.
+void unknownName(BodyState& body, const syn::Name& name, const syn::AssignExpr* assigned = nullptr);
+/// Whether it names a local, an item, a generic parameter or something built in.
+bool isKnownName(const BodyState& body, std::string_view name);
 
 }  // namespace vortex::lang
