@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 LONG, TOO_LONG, MAX_SHARE = 500, 1000, 0.10
-LIMITS = {"src/lang/sema": 18_560, "src/lang/flow": 25_500}  # lines without tests; no file of them is long
+LIMITS = {"src/lang/sema": 18_590, "src/lang/flow": 25_500}  # lines without tests; no file of them is long
 SUFFIXES = {".h", ".cpp", ".td", ".py", ".cmake", ".sh", ".vx"}
 FOLDERS = ("src", "include", "tools", "std", "python", "bench", "tests", "examples", "cmake")
 
