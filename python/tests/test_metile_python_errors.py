@@ -275,6 +275,7 @@ def test_doubled_braces_are_printed_as_one(capfd, where):
             metile.print(text, *[N] * len(_fields(text)))
 
     printed[(1,)](7)
+    metile.Device.get().sync()
     assert capfd.readouterr().out.split("\n")[:-1] == [text.format(7) for text in texts]
 
 

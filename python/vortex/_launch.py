@@ -207,6 +207,7 @@ def several(results: list):
     return None if not results else results[0] if len(results) == 1 else tuple(results)
 
 
-def write_line(text: str) -> None:
-    """Where kernels print."""
-    sys.stdout.write(text + "\n")
+def write_line(text: str, system=sys) -> None:
+    """Where kernels print, also at the interpreter's end, when the names of this module are gone."""
+    if system.stdout is not None:
+        system.stdout.write(text + "\n")

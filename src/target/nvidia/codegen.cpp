@@ -5,13 +5,12 @@
 #include "base/check.h"
 #include "target/interface/llvm_module.h"
 #include "target/nvidia/exact_integers.h"
+#include "target/nvidia/narrow_lanes.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -115,32 +114,6 @@ struct UnrollSmallOrIndexed : llvm::PassInfoMixin<UnrollSmallOrIndexed> {
     return passes.run(function, analyses);
   }
 };
-
-/// Comparisons of vectors of narrow integers, lane by lane: instruction selection makes v2i16 of them for sm_90, which it then cannot select.
-struct ScalariseNarrowComparisons : llvm::PassInfoMixin<ScalariseNarrowComparisons> {
-  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
-    llvm::SmallVector<llvm::ICmpInst*> found;
-    for (llvm::Instruction& each : llvm::instructions(function))
-      if (auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&each)) {
-        llvm::Type* type = compare->getOperand(0)->getType();
-        if (llvm::isa<llvm::FixedVectorType>(type) && type->isIntOrIntVectorTy() && type->getScalarSizeInBits() <= 16)
-          found.push_back(compare);
-      }
-    for (llvm::ICmpInst* compare : found) {
-      llvm::IRBuilder<> ir(compare);
-      llvm::Value *x = compare->getOperand(0), *y = compare->getOperand(1),
-                  *all = llvm::PoisonValue::get(compare->getType());
-      for (unsigned lane = 0; lane < llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements(); ++lane) {
-        llvm::Value* one =
-            ir.CreateICmp(compare->getPredicate(), ir.CreateExtractElement(x, lane), ir.CreateExtractElement(y, lane));
-        all = ir.CreateInsertElement(all, one, lane);
-      }
-      compare->replaceAllUsesWith(all);
-      compare->eraseFromParent();
-    }
-    return found.empty() ? llvm::PreservedAnalyses::all() : llvm::PreservedAnalyses::none();
-  }
-};
 }  // namespace
 
 static llvm::FunctionPassManager functionPasses() {
@@ -159,7 +132,7 @@ static llvm::FunctionPassManager functionPasses() {
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(ScalariseNarrowComparisons());
+  passes.addPass(SplitNarrowLanes());
   return passes;
 }
 
