@@ -28,6 +28,8 @@ const std::vector<std::string>& allowedExternalSymbols() {
       "fmod",
       "atan2",
       "fma",
+      "fmaxf",  // maxnum and minnum of halves, which instruction selection makes of comparisons and choices
+      "fminf",  //
       "expm1",
       "log1p",
       "floor",
