@@ -1,5 +1,7 @@
 #include "msl/flatten/overflows.h"
 
+#include "msl/flatten/preserved.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -87,11 +89,7 @@ llvm::PreservedAnalyses ExpandOverflows::run(llvm::Function& function, llvm::Fun
     part->eraseFromParent();
     isChanged = true;
   }
-  if (!isChanged)
-    return llvm::PreservedAnalyses::all();
-  llvm::PreservedAnalyses kept;
-  kept.preserveSet<llvm::CFGAnalyses>();
-  return kept;
+  return preservedWhere(isChanged);
 }
 
 }  // namespace vortex::msl::flatten

@@ -1,6 +1,7 @@
 #include "msl/flatten/total.h"
 
 #include "msl/flatten/clean.h"
+#include "msl/flatten/preserved.h"
 
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Analysis/PostDominators.h>
@@ -160,11 +161,7 @@ llvm::PreservedAnalyses SettleDivisions::run(llvm::Function& function, llvm::Fun
       isChanged = true;
     }
   }
-  if (!isChanged)
-    return llvm::PreservedAnalyses::all();
-  llvm::PreservedAnalyses kept;
-  kept.preserveSet<llvm::CFGAnalyses>();
-  return kept;
+  return preservedWhere(isChanged);
 }
 
 bool refuseDivisionsByZero(front::Unit& unit) {
