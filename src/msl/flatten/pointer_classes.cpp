@@ -3,6 +3,7 @@
 #include "msl/flatten/clean.h"
 
 #include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -150,6 +151,22 @@ void PointerClasses::addStep(llvm::GetElementPtrInst& step) {
   }
 }
 
+/// A pointer is loaded from or stored at `place`.
+bool PointerClasses::refusePointerInMemory(const llvm::Instruction& at, const Value* place) {
+  const int found = memoryOf(llvm::getUnderlyingObject(place, 0));
+  if (found < 0)
+    return refuse(&at, "a pointer in memory (in an argument buffer or an array of pointers) is not supported");
+  const Memory& memory = memories[static_cast<unsigned>(found)];
+  const std::string name = memory.name.empty() ? "this variable" : "`" + memory.name + "`";
+  if (memory.kind == Memory::Kind::Buffer)
+    return refuse(&at,
+                  name + " is an argument buffer: it holds pointers, which is not supported; what they point to can be "
+                         "parameters of the kernel, each with its own [[buffer(n)]]");
+  return refuse(
+      &at, name + " holds pointers of which one is chosen when the kernel runs, which is not supported; `?:`, `if` or "
+                  "`switch` can choose between variables");
+}
+
 /// First round: which pointers meet.
 bool PointerClasses::visit(llvm::Instruction& at) {
   bool isPointer = at.getType()->isPtrOrPtrVectorTy();
@@ -171,14 +188,13 @@ bool PointerClasses::visit(llvm::Instruction& at) {
            compare && compare->getOperand(0)->getType()->isPointerTy())
     join(compare->getOperand(0), compare->getOperand(1));
   else if (isPointer && llvm::isa<llvm::LoadInst>(at))
-    return refuse(&at,
-                  "a pointer that comes from memory (an argument buffer or an array of pointers) is not supported");
+    return refusePointerInMemory(llvm::cast<llvm::LoadInst>(at), llvm::getLoadStorePointerOperand(&at));
   else if (isPointer && llvm::isa<llvm::IntToPtrInst>(at))
     return refuse(&at, "a pointer made from an integer is not supported");
   else if (isPointer && !llvm::isa<llvm::AllocaInst>(at))
     return refuse(&at, "what this pointer points to is not known");
   if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at); store && store->getValueOperand()->getType()->isPointerTy())
-    return refuse(&at, "a pointer kept in memory is not supported");
+    return refusePointerInMemory(at, store->getPointerOperand());
   return true;
 }
 

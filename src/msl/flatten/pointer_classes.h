@@ -41,6 +41,7 @@ public:
 
 private:
   bool refuse(const llvm::Instruction* at, const std::string& message);
+  bool refusePointerInMemory(const llvm::Instruction& at, const llvm::Value* place);
   const llvm::Value* root(const llvm::Value* pointer) const;
   void join(const llvm::Value* a, const llvm::Value* b);
   void addMemories();
