@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import generator
@@ -39,16 +40,15 @@ def same(hvm, path, *flags):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path.stem)
-def test_programs_whose_result_a_device_computes(case, hvm):
+def test_programs_whose_result_a_device_computes(case, hvm, tmp_path):
     text, found = re.subn(r"^@main\b", "@original", case.path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if not found or "PARSE_ERROR" in case.expected:
         pytest.skip("no program")
-    path = case.path.with_name(f"_device_{case.path.name}")  # beside what it includes
+    for library in case.path.parent.glob("_*.hvm4"):  # what it may include
+        shutil.copy(library, tmp_path)
+    path = tmp_path / case.path.name
     path.write_text("@main = %gnf(@original)\n" + text, encoding="utf-8")
-    try:
-        same(hvm, path, *case.mode, "--fuel", 100000)
-    finally:
-        path.unlink()
+    same(hvm, path, *case.mode, "--fuel", 100000)
 
 
 @pytest.mark.parametrize("main", ["λx.λy. %gnf(#P{@fib(7), x(y)})", "!&x = @fib(9); [%gnf(x + 1), x]", "!&x = @fib(9); [x, %gnf(x + 1)]", "!x&A = λy. @fib(5) + y; #P{%gnf(x₀(1)), x₁(2)}",

@@ -46,10 +46,9 @@ Result<void> Evaluation::begin() {
 }
 
 /// After a failure, doubt or a circle. True: everything is as at the start, except that operands are not forked, or that there is one thread. Of what
-/// fails, one thread finds the first in the order of reduction. Running out of memory is no failure of the program.
+/// fails, one thread finds the first in the order of reduction; of memory, several threads may need more than one.
 bool Evaluation::beginAgain() {
-  const bool isFailure =
-      isShared_ && options_.threads > 1 && !error_.empty() && !error_.starts_with("Error: out of memory");
+  const bool isFailure = isShared_ && options_.threads > 1 && !error_.empty();
   if (!hasForked_ && !hasCircle_ && !isFailure)
     return false;
   options_.forksOperands = false;

@@ -1,5 +1,4 @@
-#include "hvm/eval/evaluation.h"
-#include "hvm/eval/print.h"
+#include "hvm/eval/evaluate_for_tests.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,47 +9,6 @@
 namespace {
 
 using namespace vortex::hvm;
-
-struct Outcome {
-  std::vector<std::string> lines;
-  uint64_t interactions = 0;
-  std::string error = {};
-  uint64_t highWater = 0, collections = 0;
-};
-
-Outcome evaluate(const vortex::Result<Program>& program, bool isCollapsed, const EvaluationOptions& options,
-                 uint64_t limit) {
-  if (!program)
-    return {{}, 0, program.error().message};
-  auto code = compile(*program);
-  auto evaluation = Evaluation::create(*code, options);
-  uint32_t main = program->definitionIndex.at("main");
-  Outcome outcome;
-  auto print = [&](Term term, Naming naming) {
-    outcome.lines.push_back(printTerm((*evaluation)->heap().words(), *code, term, naming));
-  };
-  if (isCollapsed) {
-    auto done = (*evaluation)->collapseMain(main, limit, [&](Term term) { print(term, Naming::ByDepth); });
-    outcome.error = done ? "" : done.error().message;
-  } else if (auto normal = (*evaluation)->normalizeMain(main)) {
-    print(*normal, Naming::ByAppearance);
-  } else {
-    outcome.error = normal.error().message;
-  }
-  outcome.interactions = (*evaluation)->interactions();
-  outcome.highWater = (*evaluation)->heap().highWater();
-  outcome.collections = (*evaluation)->heap().collections();
-  return outcome;
-}
-
-Outcome evaluate(const std::string& text, bool isCollapsed = false, uint64_t memory = 1 << 28, uint64_t limit = ~0ull) {
-  return evaluate(parseText(text, "test"), isCollapsed, {.memoryBytes = memory}, limit);
-}
-
-std::string normalForm(const std::string& text) {
-  Outcome outcome = evaluate(text);
-  return outcome.lines.empty() ? outcome.error : outcome.lines[0];
-}
 
 TEST(HvmEvaluation, UnscopedPairsAreEvaluatedInBothOrders) {
   EXPECT_EQ(normalForm("@main = ! f = λ v; #P{f(1,2), v}"), "#P{1,2}");
@@ -110,19 +68,6 @@ TEST(HvmEvaluation, CallsOfCopiesWithoutVariableCount) {
   EXPECT_EQ(evaluate("@main = !f&A=(λx.5);!g&B=f₀;[g₀(1),g₁(2),f₁(3)]").interactions, 7u);
 }
 
-// The tree's garbage is many times the limit; the live part of it is small.
-TEST(HvmEvaluation, MemoryIsReclaimed) {
-  Outcome outcome = evaluate("@make = λ{0: #L{1}; λ&n. #N{@make(n - 1), @make(n - 1)}}\n"
-                             "@sum = λ{#L: λx. x; #N: λa.λb. @sum(a) + @sum(b)}\n"
-                             "@loop = λ{0: 0; λ&n. @sum(@make(12)) + @loop(n - 1)}\n"
-                             "@main = @loop(200)",
-                             false, 64 << 20);
-  ASSERT_EQ(outcome.error, "");
-  EXPECT_EQ(outcome.lines[0], std::to_string(4096 * 200));
-  EXPECT_LT(outcome.highWater, 1u << 20);
-  EXPECT_GT(outcome.collections, 3u);
-}
-
 /// What a program of tests/hvm expects: the block of comments at its end, `//!` for a normal form. Nothing where flags or patterns are involved.
 std::optional<std::string> expectedOf(const std::filesystem::path& path, bool isCollapsed) {
   std::ifstream file(path);
@@ -177,11 +122,15 @@ TEST(HvmEvaluation, CollectionsAndThreadsChangeNeitherResultsNorCounts) {
     if (plain.interactions > 20000)
       continue;
     Outcome lines = evaluate(program, true, {.memoryBytes = 1 << 28}, 50);
-    Outcome stressed = evaluate(program, true, {.memoryBytes = 1 << 28, .collectsAtEverySafePoint = true}, 50);
     if (auto expected = expectedOf(file.path(), true))
       EXPECT_EQ(joined(lines), *expected) << name;
-    EXPECT_EQ(lines.lines, stressed.lines) << name;
-    EXPECT_EQ(lines.interactions, stressed.interactions) << name;
+    for (bool forks : {false, true}) {
+      EvaluationOptions options{.memoryBytes = 1 << 28, .threads = forks ? 2u : 1u, .collectsAtEverySafePoint = true};
+      options.forksAtEverySafePoint = forks;
+      Outcome stressed = evaluate(program, true, options, 50);
+      EXPECT_EQ(lines.lines, stressed.lines) << name;
+      EXPECT_EQ(lines.interactions, stressed.interactions) << name;
+    }
   }
 }
 
@@ -422,65 +371,6 @@ TEST(HvmEvaluation, OperandsAreFoundBelowWhereAnEarlierOneWasGiven) {
   ASSERT_EQ((*machine)->reduce(term), Machine::Outcome::Value);
   EXPECT_EQ(numberOf(term), 10u);
   EXPECT_EQ(world.forks, 2u);
-}
-
-TEST(HvmEvaluation, CyclicGarbageIsReclaimed) {
-  Outcome outcome = evaluate("@cycle = λn. ! f = λ v; (λx.n)(f(v))\n"
-                             "@loop = λ{0: 0; λ&n. @cycle(n) + @loop(n - 1)}\n@main = @loop(1000)",
-                             false, 64 << 20);
-  EXPECT_EQ(outcome.lines.at(0), "500500");
-}
-
-TEST(HvmEvaluation, ExhaustedMemoryIsAnErrorAfterTheLinesBeforeIt) {
-  Outcome heap = evaluate("@f = λ&n. n <> @f(n + 1)\n@main = @f(0)", false, 8 << 20);
-  EXPECT_TRUE(heap.lines.empty());
-  EXPECT_EQ(heap.error, "Error: out of memory: the limit is 8388608 bytes (--memory)");
-  Outcome stack = evaluate("@f = λ&n. 1 + @f(n + 1)\n@main = @f(0)", false, 8 << 20);
-  EXPECT_EQ(stack.error, heap.error);
-  Outcome lines = evaluate("@f = λ&n. 1 + @f(n + 1)\n@main = &a{1,&a{2,&b{3,@f(0)}}}", true, 8 << 20);
-  EXPECT_EQ(lines.lines, (std::vector<std::string>{"1", "2", "3"}));
-}
-
-// Rules that fire one after the other without calls, matches or duplications between them.
-TEST(HvmEvaluation, LongChainsOfRulesThatOnlyAddMeetTheLimitOfMemory) {
-  const std::pair<const char*, bool> chains[] = {
-      {"@f = λ{0: &A{λa.a, λb.b}; λ&n. @f(n - 1)(n)}\n@main = @f(90000)", false},
-      {"@f = λ{0: &A{1, 2}; λ&n. @f(n - 1) + n}\n@main = @f(50000)", false},
-      {"@f = λ{0: &A{1, 2}; λn. λ{λx. x}(@f(n - 1))}\n@main = @f(90000)", false},
-      {"@f = λ{0: &A{1, 2}; λn. λ{0: 1; λx. x}(@f(n - 1))}\n@main = @f(90000)", false},
-      {"@f = λ{0: ↑1; λ&n. (@f(n - 1) === n) .&. n}\n@main = @f(30000)", false},
-      {"@f = λ{0: ^x; λ&n. @f(n - 1)(n)}\n@main = @f(90000)", false},
-      {"@f = λ{0: λx. x; λ&n. λx. @f(n - 1)(x)(n)}\n@main = λx. @f(90000, x)", false},
-      {"@f = λ{0: 0; λ&n. λ{λ&x. #T{x,x,x,x,x,x,x,x,x,x,x,x,n}}(@f(n - 1))}\n@main = @f(60000)", false},
-      {"@f = λ{0: λx. x; λ&n. !g = @f(n - 1); λx. g(#T{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,x})}\n@main = @f(20000, 1)",
-       false},
-      {"@l = λ{0: []; λ&n. (λx. #T{n,1,2,3,4,5,6,7,8,9,10,11,12,13,14,x}) <> @l(n - 1)}\n@main = @l(15000)", false},
-      {"@f = λ{0: 7; λn. λx. @f(n - 1)}\n@main = @f(200000)", true},
-      {"@l = #C{@l}\n@main = @l", true},
-      {"@f = λ{0: &A{1, 2}; λ&n. #T{n, @f(n - 1), 3, 4, 5, 6, 7}}\n@main = @f(9000)", true},
-  };
-  for (const auto& [text, isCollapsed] : chains) {
-    auto program = parseText(text, "test");
-    EvaluationOptions options{.memoryBytes = 1 << 20, .reserveWords = 1 << 16};
-    Outcome outcome = evaluate(program, isCollapsed, options, ~0ull);
-    EXPECT_EQ(outcome.error, "Error: out of memory: the limit is 1048576 bytes (--memory)") << text;
-    if (isCollapsed)
-      continue;
-    options.threads = 2;
-    EXPECT_EQ(evaluate(program, false, options, ~0ull).error, outcome.error) << text;
-  }
-}
-
-TEST(HvmEvaluation, TheOrderOfCollapseFollowsDepthAndMarks) {
-  EXPECT_EQ(evaluate("@main = &a{&b{1,2},&c{3,4}}", true).lines, (std::vector<std::string>{"1", "2", "3", "4"}));
-  EXPECT_EQ(evaluate("@main = &a{&b{1,2},3}", true).lines, (std::vector<std::string>{"3", "1", "2"}));
-  EXPECT_EQ(evaluate("@main = &a{↑↑&b{1,2},3}", true).lines, (std::vector<std::string>{"3", "1", "2"}));
-  EXPECT_EQ(evaluate("@main = &a{1,&{}}", true).lines, (std::vector<std::string>{"1"}));
-  EXPECT_TRUE(evaluate("@main = 1", true, 1 << 28, 0).lines.empty());
-}
-
-TEST(HvmEvaluation, MarksInsideAConstructorAreDroppedInCollapse) {
-  EXPECT_EQ(evaluate("@main = [↑(1 + 2), 4]", true).lines.at(0), "[3,4]");
 }
 
 TEST(HvmEvaluation, DeepRecursionNeedsNoThreadStack) {

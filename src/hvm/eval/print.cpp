@@ -49,7 +49,7 @@ private:
     const Loc at = locOf(term) + index;
     return at < kNodes ? heap_[at] : nodes_[at - kNodes];
   }
-  /// Follows substitutions, and makes nodes of what was lifted.
+  /// Follows substitutions and operands that nobody came to, and makes nodes of what was lifted.
   Term resolve(Term term) {
     for (;;) {
       Tag tag = tagOf(term);
@@ -59,10 +59,10 @@ private:
         nodes_.insert(nodes_.end(), node.fields, node.fields + 2);
         return term;
       }
-      if (tag != Var && tag != Dp0 && tag != Dp1)
+      if (!isReference(tag) && tag != Fut)
         return term;
       Term cell = heap_[locOf(term)];
-      if (!isSub(cell))
+      if (!isSub(cell) && tag != Fut)
         return term;
       term = cell & ~kSub;
     }
