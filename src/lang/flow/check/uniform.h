@@ -24,9 +24,10 @@ public:
   }
   /// Of getting there.
   Level ofBlock(BlockId block) const { return blockLevels_[indexOf(block)]; }
-  /// Of the condition at the block's end.
+  /// Of the condition at the block's end, if there is one.
   Level ofBranch(BlockId block) const {
-    return std::max(branchLevels_[indexOf(block)], ofValue(graph_.terminator(block).value));
+    const ValueId condition = graph_.terminator(block).value;
+    return condition == kNoValue ? Level::Block : std::max(branchLevels_[indexOf(block)], ofValue(condition));
   }
   /// Of the step: getting there and all operands, subscripts of its places included.
   Level ofStep(StepId step) const;

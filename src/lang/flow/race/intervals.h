@@ -12,8 +12,7 @@ namespace vortex::lang::flow {
 
 /// How a step is reached from the start of its interval.
 struct Reach {
-  LoopId passed =
-      kNoLoop;  ///< the outermost loop around the start whose next iteration this is; kNoLoop: the same iterations as the start
+  LoopId passed = kNoLoop;  ///< the outermost loop around the start whose next iteration this is
   bool isRepeated = false;  ///< it was passed more than once, so how often is not known
   /// Loops around the step that were entered after the start and may be in a later iteration than their first.
   std::vector<LoopId> later;

@@ -1,26 +1,21 @@
-// Random kernels whose threads meet or not, against the thread machine: it runs every thread of a launch and knows which accesses of one element no
-// barrier orders. What is proven free never meets, in no launch; what a witness says meets in that launch.
-// VORTEX_RACE_KERNELS lengthens a run.
+// Random kernels whose threads meet or not, judged by running them. VORTEX_RACE_KERNELS lengthens a run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <random>
-#include <set>
 
 #include "base/fresh_seed.h"
 #include "base/sanitized.h"
-#include "lang/flow/race/races.h"
 #include "lang/flow/testing/graph_of.h"
-#include "lang/flow/testing/thread_machine.h"
+#include "lang/flow/testing/race_judge.h"
+#include "lang/flow/testing/random_phases.h"
 
 namespace vortex::lang::flow {
 namespace {
 
 using testing::GraphOf;
-using testing::Launch;
-using testing::Number;
-using testing::Outcome;
-using testing::ThreadMachine;
+using testing::RaceLaunch;
+using testing::RaceTally;
 
 class RaceKernels {
 public:
@@ -302,181 +297,21 @@ private:
   int names_ = 0;
 };
 
-/// One access of an element that happened.
-struct Touch {
-  StepId step = kNoStep;
-  int64_t block = 0, thread = 0;
-  uint32_t epoch = 0, warpEpoch = 0;
-  bool writes = false, isAtomic = false, isOfBlocks = false;  ///< …; an atomic operation of the block's scope
-};
-
-using StepPair = std::pair<StepId, StepId>;
-
-/// The accesses of one launch that nothing orders.
-class Meetings {
-public:
-  Meetings(Graph& graph, Launch launch)
-      : graph_(graph), blockId_(graph.values.position(PositionKind::BlockId)), machine_(graph, std::move(launch)) {}
-
-  /// Counters begin with small numbers, or so that they come round.
-  Outcome run() {
-    const LocalId counters = graph_.params[graph_.params.size() - 2];
-    for (int64_t i = 0; i < 6; ++i)
-      machine_.setElement(counters, {i}, i == 2 ? (__int128(1) << 32) - 40 : i);
-    for (LocalId tensor : {graph_.params[0], graph_.params[1]})
-      for (int64_t i = 0; i < 1000; ++i)
-        machine_.setElement(tensor, {i}, 0);
-    machine_.watch([&](StepId step, const std::vector<ThreadMachine::Thread*>& together) {
-      for (ThreadMachine::Thread* thread : together)
-        visit(*thread, step);
-    });
-    return machine_.run();
-  }
-  std::set<StepPair> found;
-
-private:
-  void visit(ThreadMachine::Thread& thread, StepId id) {
-    const Step& step = graph_[id];
-    const auto block = static_cast<int64_t>(*machine_.value(thread, blockId_));
-    auto& [epoch, warpEpoch] = epochs_[{block, thread.linear}];
-    epoch += step.kind == StepKind::Barrier;
-    warpEpoch += step.kind == StepKind::WarpBarrier;
-    for (const Access& access : graph_.accessesOf(step)) {
-      const Place& place = graph_[access.place];
-      if (place.storage != Storage::Shared && place.storage != Storage::Global)
-        continue;
-      const auto extents = machine_.extents(place.path.empty() ? place.type : graph_[place.root].type);
-      std::vector<int64_t> key{static_cast<int64_t>(indexOf(place.root)),
-                               place.storage == Storage::Shared ? block : -1};
-      bool isInside = extents.has_value();
-      for (size_t dim = 0; isInside && dim < place.dims.size(); ++dim) {
-        const Number at = machine_.value(thread, place.dims[dim].begin);
-        if (!at)
-          return;
-        isInside = *at < (*extents)[dim];
-        key.push_back(static_cast<int64_t>(*at));
-      }
-      if (isInside)
-        add(key, {id, block, thread.linear, epoch, warpEpoch, access.mode != AccessMode::Read,
-                  step.kind == StepKind::Atomic, step.kind == StepKind::Atomic && isOfBlockScope(step)});
-    }
-  }
-
-  void add(const std::vector<int64_t>& key, const Touch& now) {
-    std::vector<Touch>& touches = touches_[key];
-    for (const Touch& other : touches)
-      if ((now.writes || other.writes) && !areAtomic(now, other) && areUnordered(now, other))
-        found.insert(std::minmax(now.step, other.step));
-    touches.push_back(now);
-  }
-
-  static bool areAtomic(const Touch& a, const Touch& b) {
-    return a.isAtomic && b.isAtomic && (a.block == b.block || !(a.isOfBlocks || b.isOfBlocks));
-  }
-  static bool areUnordered(const Touch& a, const Touch& b) {
-    if (a.block != b.block)
-      return true;
-    const bool isOneWarp = a.thread / 32 == b.thread / 32;
-    return a.thread != b.thread && a.epoch == b.epoch && (!isOneWarp || a.warpEpoch == b.warpEpoch);
-  }
-
-  Graph& graph_;
-  ValueId blockId_;
-  ThreadMachine machine_;
-  std::map<std::pair<int64_t, int64_t>, std::pair<uint32_t, uint32_t>> epochs_;
-  std::map<std::vector<int64_t>, std::vector<Touch>> touches_;
-};
-
-struct Tally {
-  size_t pairs = 0, undecided = 0, witnesses = 0, tickets = 0;
-};
-
-Launch raceLaunch(const Graph& graph, const LaunchShapes& shapes, int64_t extent, int64_t argument) {
-  Launch launch;
-  launch.givesTickets = true;
-  for (size_t axis = 0; axis < 3; ++axis)
-    launch.block[axis] = *shapes.blocks.front()[axis];
-  launch.grid[0] = shapes.grid[0] ? *shapes.grid[0] : (extent + 63) / 64;
-  for (uint32_t dim = 0; dim < graph.function->dims.size(); ++dim)
-    launch.dims[dim] = extent;
-  launch.scalars[graph.function->params.back()] = argument;
-  return launch;
-}
-
-/// The launch that a witness names.
-Launch namedLaunch(const SampleLaunch& named) {
-  Launch launch;
-  launch.givesTickets = true;
-  launch.maxSteps = 200'000;
-  launch.grid = named.grid;
-  launch.block = named.block;
-  for (uint32_t dim = 0; dim < named.dims.size(); ++dim)
-    if (named.dims[dim])
-      launch.dims[dim] = *named.dims[dim];
-  for (const auto& [scalar, number] : named.scalars)
-    launch.scalars[scalar] = number;
-  return launch;
-}
-
-/// Each witness, and each example of what stays unknown, meets in its launch.
-void replayWitnesses(Graph& graph, const RaceReport& report) {
-  std::map<std::string, std::optional<std::set<StepPair>>> seen;  // by the launch
-  for (const auto& [steps, verdict] : report.pairs) {
-    if (!verdict.meeting)
-      continue;
-    auto [found, isNew] = seen.try_emplace(verdict.meeting->sizes);
-    if (isNew) {
-      Launch launch = namedLaunch(verdict.meeting->launch);
-      launch.scalars.try_emplace(graph.function->params.back(), 2);  // any will do
-      Meetings meetings(graph, launch);
-      const Outcome outcome = meetings.run();
-      ASSERT_TRUE(outcome == Outcome::Done || outcome == Outcome::TooLong);
-      if (outcome == Outcome::Done)
-        found->second = std::move(meetings.found);
-    }
-    ASSERT_TRUE(!found->second || found->second->contains(steps))
-        << "steps " << indexOf(steps.first) << " and " << indexOf(steps.second) << " do not meet "
-        << verdict.meeting->sizes;
-  }
-}
-
-void compareRaces(const RaceReport& report, const std::set<StepPair>& meet) {
-  for (const auto& [steps, verdict] : report.pairs) {
-    const bool isFree = verdict.decider != Decider::None && verdict.decider != Decider::Witness;
-    ASSERT_FALSE(isFree && meet.contains(steps))
-        << "steps " << indexOf(steps.first) << " and " << indexOf(steps.second) << " meet: " << name(verdict.decider);
-  }
-  for (const StepPair& steps : meet)
-    ASSERT_TRUE(report.pairs.contains(steps))
-        << "steps " << indexOf(steps.first) << " and " << indexOf(steps.second) << " meet and were not asked for";
-}
-
-void judgeRaces(const std::string& text, const std::vector<int64_t>& extents, Tally& tally) {
+void judge(const std::string& text, const std::vector<RaceLaunch>& launches, RaceTally& tally) {
   GraphOf made(text);
   SCOPED_TRACE(made.dump());
-  Graph& graph = made.graph;
-  ASSERT_FALSE(graph.blocks.empty());
-  const LaunchShapes shapes = launchShapes(*graph.function, *made.analyzed.program);
-  const Structure structure(graph);
-  const RaceReport report = findRaces(graph, structure, shapes);
-  for (const auto& [steps, verdict] : report.pairs) {
-    ++tally.pairs;
-    tally.undecided += verdict.decider == Decider::None;
-    tally.witnesses += verdict.decider == Decider::Witness;
-    tally.tickets += verdict.decider == Decider::Tickets;
-  }
-  replayWitnesses(graph, report);
-  if (::testing::Test::HasFatalFailure())
-    return;
+  ASSERT_FALSE(made.graph.blocks.empty());
+  const LaunchShapes shapes = launchShapes(*made.graph.function, *made.analyzed.program);
+  ASSERT_EQ(judgeRaces(made.graph, shapes, launches, tally), "");
+}
+
+/// Some arguments of each extent.
+std::vector<RaceLaunch> launchesOf(const std::vector<int64_t>& extents) {
+  std::vector<RaceLaunch> out;
   for (int64_t extent : extents)
-    for (int64_t argument : {0, 2, 5}) {
-      Meetings meetings(graph, raceLaunch(graph, shapes, extent, argument));
-      ASSERT_EQ(meetings.run(), Outcome::Done);
-      SCOPED_TRACE("N = " + std::to_string(extent) + ", n = " + std::to_string(argument));
-      compareRaces(report, meetings.found);
-      if (::testing::Test::HasFatalFailure())
-        return;
-    }
+    for (int64_t argument : {0, 2, 5})
+      out.push_back({extent, {{"n", argument}}});
+  return out;
 }
 
 uint64_t fromEnvironment(const char* name, uint64_t usual) {
@@ -487,12 +322,12 @@ uint64_t fromEnvironment(const char* name, uint64_t usual) {
 TEST(RandomRaces, WhatIsProvenFreeNeverMeetsAndWitnessesDo) {
   const uint64_t first = base::freshSeed();
   const uint64_t count = fromEnvironment("VORTEX_RACE_KERNELS", base::sampled(150));
-  Tally tally;
+  RaceTally tally;
   for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
     SCOPED_TRACE("VORTEX_SEED=" + std::to_string(first + i));
     RaceKernels kernels(first + i);
     const std::string text = kernels.next();
-    judgeRaces(text, kernels.hasExtent ? std::vector<int64_t>{1, 63, 130} : std::vector<int64_t>{200}, tally);
+    judge(text, launchesOf(kernels.hasExtent ? std::vector<int64_t>{1, 63, 130} : std::vector<int64_t>{200}), tally);
   }
   std::printf("%zu pairs, %zu of them undecided, %zu meet\n", tally.pairs, tally.undecided, tally.witnesses);
   if (!base::kIsSanitized)
@@ -502,10 +337,26 @@ TEST(RandomRaces, WhatIsProvenFreeNeverMeetsAndWitnessesDo) {
 TEST(RandomRaces, SubscriptsOfBitsAndRadicesAreApartWhereThatIsProven) {
   const uint64_t first = base::freshSeed();
   const uint64_t count = fromEnvironment("VORTEX_RACE_KERNELS", base::sampled(300));
-  Tally tally;
+  RaceTally tally;
   for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
     SCOPED_TRACE("VORTEX_SEED=" + std::to_string(first + i));
-    judgeRaces(RaceKernels(first + i).nextOfBits(), {200}, tally);
+    judge(RaceKernels(first + i).nextOfBits(), launchesOf({200}), tally);
+  }
+  std::printf("%zu pairs, %zu of them undecided, %zu meet\n", tally.pairs, tally.undecided, tally.witnesses);
+}
+
+TEST(RandomRaces, BarriersOfLoopsOrderWhatTheyAreProvenToOrder) {
+  const uint64_t first = base::freshSeed();
+  const uint64_t count = fromEnvironment("VORTEX_RACE_KERNELS", base::sampled(150));
+  std::vector<RaceLaunch> launches;
+  for (int64_t n : {0, 1, 2, 3})
+    for (int64_t m : {0, 1, 2})
+      launches.push_back({1, {{"n", n}, {"m", m}}});
+  RaceTally tally;
+  for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
+    const std::string text = testing::randomPhases(first + i);
+    SCOPED_TRACE("VORTEX_SEED=" + std::to_string(first + i) + "\n" + text);
+    judge(text, launches, tally);
   }
   std::printf("%zu pairs, %zu of them undecided, %zu meet\n", tally.pairs, tally.undecided, tally.witnesses);
 }
@@ -513,10 +364,10 @@ TEST(RandomRaces, SubscriptsOfBitsAndRadicesAreApartWhereThatIsProven) {
 TEST(RandomRaces, NumbersDrawnFromCountersAreApartWhereThatIsProven) {
   const uint64_t first = base::freshSeed();
   const uint64_t count = fromEnvironment("VORTEX_RACE_KERNELS", base::sampled(500));
-  Tally tally;
+  RaceTally tally;
   for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
     SCOPED_TRACE("VORTEX_SEED=" + std::to_string(first + i));
-    judgeRaces(RaceKernels(first + i).nextOfTickets(), {200}, tally);
+    judge(RaceKernels(first + i).nextOfTickets(), launchesOf({200}), tally);
   }
   if (!base::kIsSanitized)
     EXPECT_GT(tally.tickets * 10, count);
