@@ -11,6 +11,7 @@
 #include "passes/plan/planner.h"
 #include "passes/rows_first.h"
 #include "passes/separate_operands.h"
+#include "passes/sink_reshapes.h"
 #include "passes/stream_reductions.h"
 #include "passes/tile_products.h"
 #include "passes/unit_dims.h"
@@ -306,6 +307,7 @@ LogicalResult makePhases(ModuleOp module, const TensorSchedule& rules, const Pla
     runAsOneBlock(kernels[0]);
     return success();
   }
+  dropReshapesBack(kernels[0]);
   splitUnitReshapes(kernels[0]);
   prepareElementControl(*entries.begin(), kernels[0]);
   if (rules.streamedStep > 0)

@@ -139,6 +139,49 @@ bool cutsResult(const Axes& axes, ir::DotOp dot, Value operand) {
   return visit(visit, operand);
 }
 
+/// Everything that `value` is computed from.
+void addSources(Value value, llvm::SetVector<Operation*>& sources) {
+  Operation* op = value.getDefiningOp();
+  if (op && sources.insert(op))
+    for (Value operand : op->getOperands())
+      addSources(operand, sources);
+}
+
+/// Other operations have the dimensions that the reshape needs whole, all of its source's: one block would do them all
+/// (`x + x.reshape([N, M]).transpose()`). What is written as it is computed, under other extents, needs no block of its own.
+bool keepsOthersWhole(ir::KernelOp kernel, ir::ReshapeOp reshape) {
+  if (reshape->hasAttr(kApartAttribute) ||
+      (Axes(kernel).flattens(reshape) && llvm::all_of(reshape->getUsers(), llvm::IsaPred<ir::TileStoreOp>)))
+    return false;
+  const Axes axes(kernel, /*splitReshapes=*/true);
+  const AxisSet whole = axes.wholeAxes(reshape);
+  if (!llvm::all_of(axes.of(reshape.getValue()), [&](Axis axis) { return whole.contains(axis); }))
+    return false;
+  llvm::SetVector<Operation*> sources;
+  addSources(reshape.getValue(), sources);
+  sources.insert(reshape);
+  const auto hasSuch = [&](Value tile) {
+    return llvm::any_of(axes.of(tile), [&](Axis axis) { return whole.contains(axis); });
+  };
+  return kernel
+      .walk([&](Operation* op) {
+        const bool isOther = !sources.contains(op) &&
+                             (llvm::any_of(op->getOperands(), hasSuch) || llvm::any_of(op->getResults(), hasSuch));
+        return isOther ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Gives what such reshapes regroup a copy of its own.
+void separateReshapes(ir::KernelOp kernel) {
+  for (auto reshape : llvm::to_vector(kernel.getBody().front().getOps<ir::ReshapeOp>()))
+    if (keepsOthersWhole(kernel, reshape)) {
+      IRMapping copies;
+      if (Value copy = copyApart(reshape.getValue(), copies))
+        reshape.getValueMutable().assign(copy);
+    }
+}
+
 }  // namespace
 
 void separateOperands(ir::KernelOp kernel) {
@@ -158,6 +201,7 @@ void separateOperands(ir::KernelOp kernel) {
   while (Operation* op = Axes::firstRepetition(kernel))
     if (op->getBlock() != &kernel.getBody().front() || op->getNumRegions() != 0 || !separateRepeated(op))
       return;
+  separateReshapes(kernel);
   for (ir::DotOp dot : dots)
     for (OpOperand* operand : {&dot.getAMutable(), &dot.getBMutable()})
       if (IRMapping copies;

@@ -147,4 +147,20 @@ void sinkReshapes(ir::KernelOp kernel) {
       op.erase();
 }
 
+static bool haveSameSizes(Value a, Value b) {
+  return a.getType() == b.getType() &&
+         llvm::all_of(llvm::zip_equal(ir::tileSizes(a), ir::tileSizes(b)),
+                      [](auto sizes) { return ir::isSameSize(std::get<0>(sizes), std::get<1>(sizes)); });
+}
+
+void dropReshapesBack(ir::KernelOp kernel) {
+  kernel.walk([](ir::ReshapeOp reshape) {
+    for (auto step = reshape; step; step = step.getValue().getDefiningOp<ir::ReshapeOp>())
+      if (haveSameSizes(step.getValue(), reshape))
+        reshape.getResult().replaceAllUsesWith(step.getValue());
+    if (reshape->use_empty())
+      reshape.erase();
+  });
+}
+
 }  // namespace vortex::passes

@@ -10,4 +10,7 @@ namespace vortex::passes {
 /// dimensions, into pieces with one element along those that are regrouped, or the whole innermost one.
 void sinkReshapes(ir::KernelOp kernel);
 
+/// A chain of reshapes that comes back to the extents of an earlier tile is that tile.
+void dropReshapesBack(ir::KernelOp kernel);
+
 }  // namespace vortex::passes
