@@ -3,7 +3,6 @@
 #include "base/text.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 namespace vortex::hvm {
@@ -182,98 +181,6 @@ World::Normal Evaluation::normalizePostponed(Worker& worker, Loc root, size_t fl
   }
   machine.takeStuckAsFinal(took);
   return Normal::Done;
-}
-
-/// What is postponed may wait in operators whose other operand binds the variable. Another thread might have reduced that one ahead (forks.cpp), so
-/// it is reduced here.
-bool Evaluation::reducePostponedOperands(Worker& worker, size_t floor) {
-  for (size_t i = floor; i < worker.postponed.size(); ++i) {
-    for (uint64_t skipped = 0;;) {
-      if (!comesToSafePoint(worker))
-        return false;
-      const PostponedOperand operand = postponedOperand(worker.postponed[i], skipped);
-      if (operand.position == 0)
-        break;
-      if (!reduceAhead(worker, operand))
-        return false;
-      skipped += !isReducedOperand(heap_->words()[operand.position]);
-    }
-  }
-  return true;
-}
-
-/// The dup cells that the operand lies in are busy meanwhile: it may refer to them, and then waits.
-bool Evaluation::reduceAhead(Worker& worker, const PostponedOperand& operand) {
-  Machine& machine = *worker.machine;
-  Term* heap = heap_->words();
-  Term* const kept = machine.stackTop();
-  for (size_t i = 0; i < operand.cells.size(); ++i)
-    kept[i] = std::exchange(heap[operand.cells[i]], makeTerm(Busy, machine.id()));
-  machine.setStackTop(kept + operand.cells.size());
-  const bool before = machine.takeBusyAsOpen(true);
-  if (!reducePosition(worker, operand.position))
-    return false;
-  machine.takeBusyAsOpen(before);
-  for (size_t i = 0; i < operand.cells.size(); ++i)
-    heap[operand.cells[i]] = kept[i];
-  machine.setStackTop(kept);
-  return true;
-}
-
-bool Evaluation::isReducedOperand(Term term) { return isPlainValue(tagOf(term)) || tagOf(term) == Fun; }
-
-/// The operand, after `skipped` others, that is no value yet, of operators and comparisons whose first operand the term at `position` waits for.
-/// Where they lie may change with every reduction.
-Evaluation::PostponedOperand Evaluation::postponedOperand(Loc position, uint64_t skipped) const {
-  const Term* heap = heap_->words();
-  std::vector<PostponedOperand> pending{{position, {}}};
-  std::unordered_set<Loc> seen;
-  while (!pending.empty()) {
-    auto [start, cells] = std::move(pending.back());
-    pending.pop_back();
-    Term term = heap[start];
-    for (bool goesOn = true; goesOn;) {
-      const Loc at = locOf(term);
-      switch (tagOf(term)) {
-      case Var:
-      case Dp0:
-      case Dp1:
-      case Fut: {
-        const Term cell = heap[at];
-        const bool isProjection = tagOf(term) == Dp0 || tagOf(term) == Dp1;
-        if (isSub(cell)) {
-          term = cell & ~kSub;
-        } else if (!isProjection || isBusy(cell) || !seen.insert(at).second) {
-          goesOn = false;
-        } else if (tagOf(cell) == Stk) {
-          term = heap[locOf(cell)];
-        } else {
-          cells.push_back(at);
-          term = cell;
-        }
-        break;
-      }
-      case Op2:
-      case Eql:
-        if (awaitedField(tagOf(term), tagOf(heap[at])) == 1) {
-          term = heap[at + 1];
-          break;
-        }
-        if (!isReducedOperand(heap[at + 1]) && skipped-- == 0)
-          return {at + 1, std::move(cells)};
-        pending.push_back({at + 1, cells});
-        term = heap[at];
-        break;
-      case App:
-      case And:
-      case Or:
-      case Dsu:
-      case Ddu: term = heap[at + awaitedField(tagOf(term), tagOf(heap[at]))]; break;
-      default: goesOn = false;
-      }
-    }
-  }
-  return {};
 }
 
 void Evaluation::thawStuckCells(Worker& worker) {

@@ -63,6 +63,7 @@ private:
     std::vector<Loc> postponed;  // those among them whose terms wait for open variables
     std::vector<StuckCell> stuckCells;
     unsigned nested = 0;
+    uint64_t walkBytes = 0;              // of the lists of an OperandWalk
     Term* current = nullptr;             // while the thread stands at a safe point
     Loc awaited = 0;                     // the cell it waits for
     std::atomic<Loc> awaitedOperand{0};  // the same if that is an operand's and the thread does nothing else
@@ -85,13 +86,7 @@ private:
   bool drainAlone(Worker& worker, size_t floor);
   bool comesToSafePoint(Worker& worker);
   bool reducePostponedOperands(Worker& worker, size_t floor);
-  struct PostponedOperand {
-    Loc position = 0;        // 0: there is none
-    std::vector<Loc> cells;  // that it lies in
-  };
-  PostponedOperand postponedOperand(Loc position, uint64_t skipped) const;
-  bool reduceAhead(Worker& worker, const PostponedOperand& operand);
-  static bool isReducedOperand(Term term);
+  class OperandWalk;
   bool reducePosition(Worker& worker, Loc position);
   bool normalizePosition(Worker& worker, Loc position);
   void visitValue(Worker& worker, Term value, Loc position);

@@ -1,6 +1,7 @@
 #include "hvm/eval/evaluate_for_tests.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -205,6 +206,31 @@ TEST(HvmEvaluation, OperandsThatAreNotNeededChangeNothing) {
       EXPECT_EQ(plain.error, forked.error) << term;
       if (plain.error.empty())
         EXPECT_EQ(plain.interactions, forked.interactions) << term;
+    }
+  }
+}
+
+// Each element waits for the open variable through all before it. Going through them once for every operand and every copy took a time that grew with
+// the cube of their number, while interactions grow with its square.
+TEST(HvmEvaluation, ChainsThatWaitForAnOpenVariableTakeTimeByTheirInteractions) {
+  const char* chains[] = {
+      "@deep = λ{0: λx. x; λn.λx. !y&K = x + @id(1); @deep(n - 1, y₀)}",
+      "@deep = λ{0: λx. x; λn.λx. !y&K = @id(1) + x; @deep(n - 1, y₀)}",
+      "@deep = λ{0: λx. x <> []; λn.λx. !y&K = x + @id(1); y₁ <> @deep(n - 1, y₀)}",
+  };
+  for (const char* chain : chains) {
+    const auto program = [&](uint64_t length) {
+      return parseText("@id = λx. x\n" + std::string(chain) + "\n@main = ! f = λ v; #P{@deep(" +
+                           std::to_string(length) + ", v), 7}",
+                       "test");
+    };
+    for (uint64_t length : {10, 1500}) {
+      auto code = compile(*program(length));
+      auto evaluation = Evaluation::create(*code, {.memoryBytes = uint64_t(1) << 30});
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_TRUE(bool((*evaluation)->normalizeMain(program(length)->definitionIndex.at("main")))) << chain;
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << chain;
+      EXPECT_EQ((*evaluation)->interactions(), length * length + 6 * length + 5) << chain;
     }
   }
 }

@@ -15,6 +15,7 @@ Term Machine::enterLambda(Term lambda) {
   const uint32_t mark = calls_.empty() ? kEntered : calls_.back();
   if (mark == 0 || (extOf(lambda) & (kErasing | kEntered)))
     return lambda;
+  openCell_ = 0;
   const Loc body = allocate(1);
   Term* const cell = heap_.words() + locOf(lambda);
   heap_.words()[body] = *cell;
@@ -22,9 +23,11 @@ Term Machine::enterLambda(Term lambda) {
   return makeTerm(Lam, extOf(lambda) | (mark & kEntered), body);
 }
 
-/// Follows the head of the stuck term to what it waits for.
-bool Machine::waitsForOpen(Term term) const {
+/// Follows the head of the stuck term to what it waits for. Terms are asked for from the inside out, so the way ends where the last one began, as long
+/// as nothing has happened since.
+bool Machine::waitsForOpen(Term term) {
   const Term* heap = heap_.words();
+  Loc firstCell = 0;
   Term seen = 0;
   uint64_t steps = 0;
   for (;;) {
@@ -35,12 +38,18 @@ bool Machine::waitsForOpen(Term term) const {
         term = cell & ~kSub;
         continue;
       }
-      if (tag == Var)
-        return !isEntered(term);
-      if (!isAlone_)
+      if (tag == Var && isEntered(term))
+        return false;
+      if (tag != Var && !isAlone_)
         return true;  // its value may be another one in a moment: who is alone looks again
-      if (isBusy(cell) || term == seen)
+      if (tag != Var && (isBusy(cell) || term == seen))
         return takesBusyAsOpen_;  // it waits for itself
+      if (tag == Var || (locOf(term) == openCell_ && openAt_ == interactions_)) {
+        openCell_ = firstCell, openAt_ = interactions_;
+        return true;
+      }
+      if (firstCell == 0)
+        firstCell = locOf(term);
       ++steps;
       if ((steps & (steps - 1)) == 0)
         seen = term;

@@ -98,8 +98,8 @@ public:
   /// The same lambda as part of the result, or of the normal form of the innermost call of %nf.
   Term enterLambda(Term lambda);
   /// A call of %nf begins; 0 if there are no numbers any more: what waits for variables of its lambdas then waits as if they could be bound.
-  void beginCall(uint32_t number) { calls_.push_back(number); }
-  void endCall() { calls_.pop_back(); }
+  void beginCall(uint32_t number) { openCell_ = 0, calls_.push_back(number); }
+  void endCall() { openCell_ = 0, calls_.pop_back(); }
   /// Does nobody apply the lambda of this free variable, at least not before the calls return that this machine is in?
   bool isEntered(Term variable) const {
     const uint32_t call = extOf(variable) & kCallMask;
@@ -107,13 +107,13 @@ public:
            (call != 0 && std::find(calls_.begin(), calls_.end(), call) != calls_.end());
   }
   /// Does this stuck term wait for a variable that may be bound later? Then nothing may take it for final.
-  bool isOpen(Term term) const { return world_.hasOpenVariables() && !takesStuckAsFinal_ && waitsForOpen(term); }
+  bool isOpen(Term term) { return world_.hasOpenVariables() && !takesStuckAsFinal_ && waitsForOpen(term); }
   /// From now on it counts as final even so. Returns what held before.
   bool takeStuckAsFinal(bool takes) { return std::exchange(takesStuckAsFinal_, takes); }
   /// From now on what waits for a dup cell that is being reduced counts as open, or as final. Returns what held before.
-  bool takeBusyAsOpen(bool takes) { return std::exchange(takesBusyAsOpen_, takes); }
+  bool takeBusyAsOpen(bool takes) { return openCell_ = 0, std::exchange(takesBusyAsOpen_, takes); }
   /// Others work on the heap meanwhile, or not.
-  void setAlone(bool isAlone) { isAlone_ = isAlone; }
+  void setAlone(bool isAlone) { openCell_ = 0, isAlone_ = isAlone; }
   /// Two terms that stand for `term` under a duplication.
   std::pair<Term, Term> split(Term term, uint32_t label);
   Loc allocate(uint64_t count);
@@ -139,6 +139,7 @@ public:
   /// After a collection.
   void startAfresh() {
     region_ = {};
+    openCell_ = 0;
     recycled_ = {};
     watchStack();
   }
@@ -177,7 +178,7 @@ private:
   Machine(World& world, Heap& heap, const Code& code, uint32_t id, uint64_t fuel)
       : world_(world), heap_(heap), code_(code), id_(id), fuel_(fuel), env_(code.slotCount + 2) {}
   bool forkAt(Term* header, Loc& cell);
-  bool waitsForOpen(Term term) const;
+  bool waitsForOpen(Term term);
   bool comesUnstuck(Term term) const;
   void watchStack() { stackEnd_ = stackStep_ == 0 ? stack_ : sp_ + stackStep_; }
 
@@ -201,6 +202,9 @@ private:
   uint64_t interactions_ = 0;
   Term reduced_ = 0;  // what the innermost reduce() has come to
   bool takesStuckAsFinal_ = false, takesBusyAsOpen_ = false, isAlone_ = true, doubts_ = false;
+  // The dup cell that a term which waits for an open variable went through first when this was looked at last, and the interactions by then.
+  Loc openCell_ = 0;
+  uint64_t openAt_ = 0;
   std::atomic<bool> hasCopiedLambda_{false};
   std::string error_;
   alignas(64) std::atomic<bool> isAsked_{false};  // others write it

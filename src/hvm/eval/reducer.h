@@ -244,6 +244,38 @@ struct Reducer {
     return {head | zero, head | one};
   }
 
+  /// Of a copy of a stuck node, whose fields are projections: pushes what waits for what the node waits for, and returns that. It is copied at once
+  /// and not reduced again: else a chain of such nodes would be gone through anew for each of them. 0: the copy is to be reduced as any term.
+  VORTEX_HVM_INLINE Term enterStuckCopy(Term copy) {
+    const auto isTaken = [](Term held) { return isSub(held) || isBusy(held) || tagOf(held) == Stk; };
+    const Term* const fields = heap + locOf(copy);
+    const Loc first = locOf(fields[0]);
+    const Term head = __atomic_load_n(&heap[first], __ATOMIC_ACQUIRE);
+    if (isTaken(head) || needsAttention())
+      return 0;
+    const Tag tag = tagOf(copy);
+    const bool waitsForSecond = awaitedField(tag, tagOf(head)) == 1;
+    if (waitsForSecond) {
+      if (!exchange(first, head, head | kSub))
+        return 0;
+      ++interactions;  // DUP-NOD
+    }
+    const Term projection = fields[waitsForSecond];
+    const Term stuck = __atomic_load_n(&heap[locOf(projection)], __ATOMIC_ACQUIRE);
+    if (isTaken(stuck) || !exchange(locOf(projection), stuck, makeTerm(Busy, machine.id_)))
+      return 0;
+    if (waitsForSecond)
+      push(makeTerm(OnOp2Num, extOf(copy), numberOf(head)));
+    else if (tag == Op2)
+      push(fields[1]), push(makeTerm(OnOp2, 0, extOf(copy)));
+    else
+      push(fields[1]), push(fields[2]), push(makeTerm(tag == Dsu ? OnDsu : OnDdu));
+    release(locOf(copy), tag == Op2 ? 2 : 3);
+    static_assert(OnDp1 - Dp1 == OnDp0 - Dp0);
+    push(projection + makeTerm(OnDp0 - Dp0));
+    return stuck;
+  }
+
   VORTEX_HVM_INLINE static bool isLiftable(Term header) {
     constexpr auto bit = [](Tag frame) { return uint64_t(1) << (frame - kFrames); };
     constexpr uint64_t kLiftable = bit(OnMat) | bit(OnMatCode) | bit(OnOp2) | bit(OnOp2Code) | bit(OnOp2Num) |

@@ -147,10 +147,11 @@ static constexpr ptrdiff_t liftedWords(uint32_t frame) { return frame == OnArg |
 // The term is final if it is stuck; as long as it is not, `kept` is what becomes of it.
 #define FINAL_OR(x, ...)                                                                                               \
   if (isWaiting(tagOf(x))) {                                                                                           \
+    interactions -= kCounted;                                                                                          \
     if (machine.isOpen(x)) {                                                                                           \
-      interactions -= kCounted;                                                                                        \
       __VA_ARGS__                                                                                                      \
     }                                                                                                                  \
+    interactions += kCounted;                                                                                          \
     if (doubts())                                                                                                      \
       return Next::Stopped;                                                                                            \
   }
@@ -164,11 +165,13 @@ static constexpr ptrdiff_t liftedWords(uint32_t frame) { return frame == OnArg |
     __atomic_store_n(&heap[locOf(header)], cur, __ATOMIC_RELEASE);                                                     \
     VALUE(makeTerm(tagOf(header) == OnDp0 ? Dp0 : Dp1, extOf(header), locOf(header)))                                  \
   }
-// A stuck node's copy is reduced again: its head is a projection now.
+// A stuck node's copy is reduced again: its head is a projection now, of a term that is known to be stuck.
 #define DUP_FIELDS_REDUCE(count, dups)                                                                                 \
   {                                                                                                                    \
     auto sides = duplicateFields(cur, CELL_LABEL, count, dups);                                                        \
     RESOLVE(sides.zero, sides.one)                                                                                     \
+    if (const Term stuck = enterStuckCopy(cur))                                                                        \
+      VALUE(stuck)                                                                                                     \
     return Next::Reduce;                                                                                               \
   }
 #define DUP_LAMBDA                                                                                                     \

@@ -302,7 +302,7 @@ uint64_t Evaluation::listBytes() const {
   uint64_t bytes = levels_.capacity() * sizeof(Level);
   for (const auto& worker : workers_)
     bytes += (worker->positions.capacity() + worker->postponed.capacity() + worker->shared.size()) * sizeof(Loc) +
-             worker->stuckCells.capacity() * sizeof(StuckCell);
+             worker->stuckCells.capacity() * sizeof(StuckCell) + worker->walkBytes;
   for (const Entries& entries : queue_)
     bytes += entries.size() * sizeof(Term);
   return bytes;
