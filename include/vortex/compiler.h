@@ -66,6 +66,8 @@ struct TraceOptions {
   bool onlineSoftmax =
       true;  ///< sums of exponentials are collected in the loop that finds the maximum, where that is the same sum
   bool warnsOfRaces = false;  ///< races that every launch has are warnings, too: the caller judges launches
+  /// For runs with InterpretOptions::check: shared memory has no zeros where nothing was written, and lanes that store one value are no race.
+  bool isChecked = false;
 };
 
 struct KernelParam {

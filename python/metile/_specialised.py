@@ -54,13 +54,24 @@ class Specialised:
     def native(self):
         import _vortex_compiler
 
-        program = _vortex_compiler.from_trace(self.text, self._files, self._online_softmax, True)
+        program = _vortex_compiler.from_trace(*self._traced)
         found = vortex._errors.diagnostics(in_python(program.diagnostics()))
         if not program.ok:
             raise _refusal(program)
         self._findings = tuple((diagnostic.id, diagnostic.rendered) for diagnostic in found)
         self._warn(self._findings)
         return program
+
+    @property
+    def _traced(self) -> tuple:
+        return self.text, self._files, self._online_softmax, True, False
+
+    @functools.cached_property
+    def _checked(self):
+        """For METILE_CHECK: shared memory begins without values, and lanes that store one value are no race."""
+        import _vortex_compiler
+
+        return _vortex_compiler.from_trace(*self._traced[:4], True)
 
     def _warn(self, findings: tuple) -> None:
         """Once for each kernel."""
@@ -118,7 +129,7 @@ class Specialised:
     def _program_of(self, numbers: dict, grid: tuple):
         import _vortex_compiler
 
-        return _vortex_compiler.from_trace(self._text_of(numbers, grid), self._files, False, False)
+        return _vortex_compiler.from_trace(self._text_of(numbers, grid), self._files, False, False, False)
 
     @property
     def _cache_folder(self) -> str:
@@ -141,7 +152,7 @@ class Specialised:
     def _with_sums_collected(self):
         import _vortex_compiler
 
-        return _vortex_compiler.from_trace(self.text, self._files, True, True)
+        return _vortex_compiler.from_trace(self.text, self._files, True, True, False)
 
     def request(self, target: str):
         return _request(target)
@@ -163,7 +174,7 @@ class Specialised:
     def _load(self, device: _vortex.Device):
         """From disk, else compiled."""
         key = ("metile", self.text, self._files, self._online_softmax, device.target, device.model) if self._is_kept else None
-        target, trace, name = device.target, (self.text, self._files, self._online_softmax, True), self.name
+        target, trace, name = device.target, self._traced, self.name
 
         def plan():
             try:
@@ -279,7 +290,7 @@ class Specialised:
             arguments.append((address, extents, [], 0))
         arguments += [(0, [], [], extent) for extent in grid]
         try:
-            self.native.interpret(self.name, arguments, self.request("cpu"), check, 0, print)
+            (self._checked if check else self.native).interpret(self.name, arguments, self.request("cpu"), check, 0, print)
         except vortex.CompileError as error:
             raise LoweringError(self._with_excerpt(str(error))) from None
         except vortex.Error as error:

@@ -46,7 +46,7 @@ def plane(Out, N, BLOCK: metile.constexpr):
 
 @metile.kernel
 def one_instance(Out, BLOCK: metile.constexpr):
-    metile.store(Out + metile.arange(0, BLOCK), 1.0)
+    metile.store(Out + metile.arange(0, BLOCK), metile.arange(0, BLOCK))
 
 
 @metile.kernel
@@ -264,7 +264,7 @@ def test_memory_without_a_name_has_one_in_messages():
     def kernel(Out, BLOCK: metile.constexpr):
         lane = metile.arange(0, BLOCK)
         a, b = metile.shared(BLOCK), metile.shared(BLOCK)
-        metile.store(a + lane // 2, 1.0)
+        metile.store(a + lane // 2, lane)
         metile.store(b + lane, 2.0)
         metile.barrier()
         metile.store(Out + lane, metile.load(a + lane) + metile.load(b + lane))

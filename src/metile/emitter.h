@@ -3,7 +3,7 @@
 
 #include "diag/diagnostic.h"
 #include "lang/build/kernel_builder.h"
-#include "metile/kinds.h"
+#include "metile/lower.h"
 
 #include <functional>
 
@@ -11,7 +11,8 @@ namespace vortex::metile {
 
 class Emitter {
 public:
-  Emitter(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink);
+  Emitter(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink,
+          const Additions& additions);
   void run();
 
 private:
@@ -29,6 +30,7 @@ private:
   bool checkScopes();
   void declareParams();
   void declareShared();
+  void fillWithZeros();
 
   Expr* param(size_t index);
 
@@ -66,6 +68,7 @@ private:
   void load(const Op& op);
   void store(const Op& op);
   void storeOfLanes(const Op& op);
+  void put(const Op& op, Expr* target, Expr* value);
   void tileLoad(const Op& op);
   void tileStore(const Op& op);
   void positions(const Op& op);
@@ -92,6 +95,7 @@ private:
 
   const Trace& trace_;
   diag::DiagnosticSink& sink_;
+  const Additions& additions_;
   std::vector<Kind> kinds_;
   std::vector<Variation> variations_;  ///< by the index of the operation
   lang::KernelBuilder b_;

@@ -10,12 +10,14 @@ namespace vortex::metile {
 
 using lang::Scalar;
 
-void lower(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink) {
-  Emitter(trace, std::move(kinds), program, sink).run();
+void lower(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink,
+           const Additions& additions) {
+  Emitter(trace, std::move(kinds), program, sink, additions).run();
 }
 
-Emitter::Emitter(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink)
-    : trace_(trace), sink_(sink), kinds_(std::move(kinds)), variations_(variationOf(trace)),
+Emitter::Emitter(const Trace& trace, std::vector<Kind> kinds, lang::Program& program, diag::DiagnosticSink& sink,
+                 const Additions& additions)
+    : trace_(trace), sink_(sink), additions_(additions), kinds_(std::move(kinds)), variations_(variationOf(trace)),
       b_(program, trace.kernel, trace.range), values_(static_cast<size_t>(trace.values)) {}
 
 /// A value that was made in an iteration is gone after the loop: Python could have kept it in an object or a variable of another function.
@@ -55,6 +57,7 @@ void Emitter::run() {
     return;
   declareParams();
   declareShared();
+  fillWithZeros();
   for (const Op& op : trace_.ops) {
     b_.at(op.range);
     visit(op);
@@ -92,6 +95,31 @@ void Emitter::declareShared() {
           columns > 0 ? std::vector<int64_t>{op.operands[0].number / columns, columns}
                       : std::vector<int64_t>{op.operands[0].number});
     }
+}
+
+/// A round for as many elements as there are lanes.
+void Emitter::fillWithZeros() {
+  const auto number = [this](int64_t of) { return b_.integer(Scalar::I64, of); };
+  for (const Op& op : trace_.ops) {
+    if (op.name != "shared" || !additions_.zeroed.contains(op.result))
+      continue;
+    b_.at(op.range);
+    const int64_t size = op.operands[0].number;
+    Variable* to = values_[static_cast<size_t>(op.result)].variable;
+    const std::string suffix = std::to_string(names_++);
+    Variable* first = b_.openFor("first" + suffix, number(0), number(size), number(trace_.threads));
+    Variable* at =
+        b_.let("at" + suffix, b_.binary(lang::BinaryOp::Add, b_.read(first), position(lang::Builtin::ThreadLocalId)));
+    const bool isWhole = size % trace_.threads == 0;
+    if (!isWhole)
+      b_.openIf(b_.binary(lang::BinaryOp::Lt, b_.read(at), number(size)));
+    b_.assign(element(to, b_.read(at)), constant(*dtypeNamed(op.operands[1].word), 0));
+    if (!isWhole)
+      b_.close();
+    b_.close();
+  }
+  if (!additions_.zeroed.empty())
+    barrier();
 }
 
 /// Integers come as i32, so that products of two of them are exact, and count as indices from then on.

@@ -59,10 +59,23 @@ void Emitter::storeOfLanes(const Op& op) {
                     ? b_.cast(b_.read(values_[static_cast<size_t>(given.number)].variable), element)
                     : literal(given, *dtypeNamed(lang::name(element)));
   if (!has(op, 3))
-    return b_.assign(target, value);
+    return put(op, target, value);
   b_.openIf(operand(op, 3, {Dtype::Bool}));
-  b_.assign(target, value);
+  put(op, target, value);
   b_.close();
+}
+
+/// Atomics are of threads: what is the same for all lanes is stored by the first.
+void Emitter::put(const Op& op, Expr* target, Expr* value) {
+  const auto sharers = additions_.ofOneValue.find(static_cast<size_t>(&op - trace_.ops.data()));
+  if (sharers == additions_.ofOneValue.end())
+    return b_.assign(target, value);
+  const bool isOnce = variation(op) == Variation::None;
+  if (isOnce)
+    b_.openIf(b_.binary(lang::BinaryOp::Eq, position(lang::Builtin::ThreadLocalId), b_.integer(Scalar::I64, 0)));
+  b_.run(b_.atomicStore(target, value, sharers->second == Sharers::Launch));
+  if (isOnce)
+    b_.close();
 }
 
 /// The matrix of a tile: all of its memory, or the rows that the operands from `first` on say.

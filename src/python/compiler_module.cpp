@@ -183,8 +183,8 @@ NB_MODULE(_vortex_compiler, module) {
         valueOf(Program::entriesOf({static_cast<const uint8_t*>(kept.data()), kept.size()}, /*useCache=*/false)));
   });
   module.def("from_trace", [](std::string trace, std::vector<std::pair<std::string, std::string>> files,
-                              bool onlineSoftmax, bool warnsOfRaces) {
-    return interruptible([=] { return Program::fromTrace(trace, files, {onlineSoftmax, warnsOfRaces}); });
+                              bool onlineSoftmax, bool warnsOfRaces, bool isChecked) {
+    return interruptible([=] { return Program::fromTrace(trace, files, {onlineSoftmax, warnsOfRaces, isChecked}); });
   });
   module.def("compile",
              [](std::string name, std::string text, std::vector<std::pair<std::string, int64_t>> dims,

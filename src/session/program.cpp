@@ -2,11 +2,8 @@
 
 #include "artifact/artifact.h"
 #include "base/text.h"
-#include "lang/build/verify.h"
 #include "lang/flow/front.h"
 #include "lang/sema/element.h"
-#include "metile/lower.h"
-#include "metile/online_softmax.h"
 #include "pipeline/build_id.h"
 #include "pipeline/entry_source.h"
 #include "session/program_state.h"
@@ -106,42 +103,6 @@ Program Program::compile(std::string name, std::string text, const CompileOption
   state->checkedFor = [name = std::move(name), text = std::move(text), options](const lang::OutsideLaunch& launch) {
     return State::of(name, text, options, launch);
   };
-  return Program(std::move(state));
-}
-
-static Diagnostic toPublic(const metile::Remark& remark, const source::SourceManager& sources) {
-  diag::Diagnostic note;
-  note.severity = diag::Severity::Note;
-  note.message = remark.message;
-  note.labels = {{remark.sum, "", true}, {remark.maximum, "the maximum is found here", false}};
-  return session::toPublic(note, sources);
-}
-
-Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<std::string, std::string>>& files,
-                           const TraceOptions& options) {
-  auto state = std::make_shared<State>();
-  std::vector<source::FileId> ids;
-  for (const auto& [name, text] : files)
-    ids.push_back(state->sources.addText(name, text));
-  state->program = std::make_unique<lang::Program>();
-  Result<metile::Trace> parsed = metile::parseTrace(trace, ids, state->sources);
-  VORTEX_CHECK(parsed, "%s", parsed ? "" : parsed.error().message.c_str());
-  std::vector<metile::Kind> kinds = metile::inferKinds(*parsed);
-  const bool isRight = metile::check(*parsed, kinds, state->sink);
-  metile::prune(*parsed);
-  if (options.onlineSoftmax)
-    for (const metile::Remark& remark : metile::collectSumsWithMaxima(*parsed, kinds))
-      state->remarks.push_back(toPublic(remark, state->sources));
-  if (isRight)
-    metile::lower(*parsed, std::move(kinds), *state->program, state->sink);
-  if (!state->sink.hasErrors()) {
-    for (const lang::Violation& violation : lang::verify(*state->program->kernels[0]))
-      VORTEX_CHECK(false, "%s: %s", state->sources.describe(violation.range).c_str(), violation.message.c_str());
-    lang::flow::CheckOptions checks;
-    checks.races = options.warnsOfRaces ? lang::flow::RacePolicy::Warn : lang::flow::RacePolicy::Report;
-    lang::flow::checkKernels(*state->program, state->sink, lang::LaunchGrids::OfProgram, checks);
-  }
-  state->publish();
   return Program(std::move(state));
 }
 

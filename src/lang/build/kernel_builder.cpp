@@ -179,6 +179,11 @@ Expr* KernelBuilder::atomic(Builtin id, Expr* element, Expr* value) {
   return builtin(id, type, {element, value}, {0, 1});
 }
 
+Expr* KernelBuilder::atomicStore(Expr* element, Expr* value, bool isOfDevice) {
+  VORTEX_CHECK(element->kind == ExprKind::Element && element->type == value->type, "an atomic with another type");
+  return builtin(Builtin::AtomicStore, types().unit(), {element, value}, {0, isOfDevice ? 1 : 0});
+}
+
 Expr* KernelBuilder::reduce(Builtin id, Expr* tile, int64_t dim) {
   VORTEX_CHECK(tile->type->isTensor(), "a reduction of what is no tile");
   std::vector<DimExpr> shape(tile->type->shape.begin(), tile->type->shape.end());

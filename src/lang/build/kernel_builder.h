@@ -49,6 +49,8 @@ public:
 
   /// Changes an element in one step, relaxed, and gives what it was before.
   Expr* atomic(Builtin builtin, Expr* element, Expr* value);
+  /// Relaxed, one step for the device or for the block alone.
+  Expr* atomicStore(Expr* element, Expr* value, bool isOfDevice);
   /// Of a tile along a dimension, which stays with extent 1: ReduceSum, ReduceMax, ReduceMin.
   Expr* reduce(Builtin builtin, Expr* tile, int64_t dim);
   Expr* transpose(Expr* tile);
