@@ -24,6 +24,8 @@ _ABOUT_RESULTS = {"W0525"}  # other warnings are about speed, or about races
 _MANY = 1 << 62  # rows: as many as there are
 _REFUSED = "E0630"  # what is kept of a launch that has races
 _MOST_JUDGED = 16  # launches with other numbers: judging one takes some milliseconds
+_MOST_REMEMBERED = 4096  # launches that were judged, where each one must be
+_MOST_KEPT = 64  # judgements that a process puts on disk for a kernel
 
 
 class Specialised:
@@ -46,6 +48,7 @@ class Specialised:
         self._is_race = False  # there are some in every launch, or in every one of several instances
         self._judged: set = set()  # launches without races: numbers and grid
         self._launched: set = set()  # the same launches as they were written
+        self._kept_judgements = 0
         self._online_softmax = collects and is_on("METILE_ONLINE_SOFTMAX", True)
         self._is_withheld = not collects
         self.depends_on_numbers = False
@@ -86,10 +89,12 @@ class Specialised:
             elif name in _ABOUT_RESULTS or warns:
                 warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
 
-    @property
-    def free_launches(self) -> set | None:
-        """For the caller to fill with launches that were judged; None: they need no judgement."""
-        return self._launched if self._races is not None else None
+    def free_launches(self, judged: tuple) -> set | None:
+        """Launches that were judged as they were written, this one among them; None: they need no judgement."""
+        if self._races is None:
+            return None
+        _remember(self._launched, judged)
+        return self._launched
 
     def judge(self, numbers: dict, grid: tuple) -> None:
         """Warns, once, if races are not ruled out for a launch with these integers on this grid. Often they depend on both: rows of `N` elements
@@ -103,7 +108,7 @@ class Specialised:
         if found and is_on("METILE_CHECK"):  # this launch looks for them while it runs
             return
         if not found or self._is_race:
-            self._judged.add(launch)
+            _remember(self._judged, launch)
         if not found:
             return
         if not self._is_race:
@@ -118,7 +123,8 @@ class Specialised:
             found = {diagnostic["id"]: diagnostic["rendered"] for diagnostic in self._program_of(numbers, grid).diagnostics()}
             is_race = "E0630" in found
             known = _REFUSED if is_race and self._is_race else in_python(found.get("W0631") or (is_race and self._races) or "")
-            if self._is_kept:
+            if self._is_kept and self._kept_judgements < _MOST_KEPT:
+                self._kept_judgements += 1
                 _kept.keep(key, known, self._cache_folder)
         return known
 
@@ -298,6 +304,13 @@ class Specialised:
             told = type(error)(self._with_excerpt(message, f"kernel '{self.name}': {name}{colon}"))
             told.fault = error.fault
             raise told from None
+
+
+def _remember(launches: set, launch: tuple) -> None:
+    """What is forgotten is judged anew."""
+    if len(launches) >= _MOST_REMEMBERED:
+        launches.clear()
+    launches.add(launch)
 
 
 def _refusal(program) -> LoweringError:

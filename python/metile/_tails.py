@@ -21,7 +21,7 @@ def with_tails(lines: list[str], slots: list, tails: tuple[int, ...], next_id: i
         head, at, place = line.partition(" @ ")
         words = head.split()
         is_load = words[0].startswith("%") and words[1] == "tile_load"
-        if words[2 if is_load else 1 :][:1] and words[2 if is_load else 1] in added and (is_load or words[0] == "tile_store"):
+        if (is_load or words[0] == "tile_store") and words[2 if is_load else 1] in added:
             out += [f"{text}{at}{place}" for text in _of_both(words, is_load, added, ids)]
         else:
             out.append(line)

@@ -15,6 +15,7 @@ _MACHINERY = {os.path.join(_HERE, name) for name in ("__init__.py", "_trace.py",
 _MACHINERY.add(contextlib.__file__)
 
 
+_MOST_OPERATIONS = 1 << 15  # which take half a minute to compile
 LANES = "i0#"  # an operand that the number of lanes is, which is known when the trace is complete; "i64#": if it is more than 64
 
 
@@ -23,7 +24,7 @@ class LoweringError(Exception):
 
 
 class OutOfResources(RuntimeError):
-    """More shared memory than a block of the device has."""
+    """More shared memory than a block of the device has, or a tile that is too large."""
 
 
 class _Active(threading.local):
@@ -199,6 +200,9 @@ class Trace:
         return self.count - 1
 
     def add(self, operation: str, *operands: str, result: bool = True) -> int:
+        if len(self.lines) >= _MOST_OPERATIONS:
+            self.fail(f"kernel '{self.name}' has more than {_MOST_OPERATIONS} operations: Python runs a loop over `range` round by round, and each is compiled by itself. "
+                      "`for i in metile.tile_range(…)` is compiled once")
         number = self.new_id() if result else -1
         head = f"%{number} {operation}" if result else operation
         self.lines.append(" ".join((head, *operands)) + self.sources.position(user_frame()))

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._trace import Trace, current, is_recording
+from ._trace import OutOfResources, Trace, current, is_recording
 
 FLOATS = {"f16", "bf16", "f32"}
+_MOST_ELEMENTS = 1 << 24  # of a 2-D tile
 
 
 class constexpr:
@@ -206,6 +207,9 @@ class Value(Traced):
 
     def __init__(self, trace: Trace, number: int, shape: tuple | None = None, host=None):
         super().__init__(trace)
+        if shape and shape[0] * shape[1] > _MOST_ELEMENTS:
+            trace.fail(f"a 2-D tile of {shape[0]} × {shape[1]} elements; one has at most {_MOST_ELEMENTS}: divide it among program instances, or go over its parts in a loop",
+                       OutOfResources)
         self.id, self.tile_shape, self.host = number, shape, host
         self.parts: tuple | None = None
         self.recipe: tuple | None = None  # operation and operands of what _lanes may compute once more

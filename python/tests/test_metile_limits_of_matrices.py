@@ -135,3 +135,38 @@ def test_matrices_that_are_used_at_other_places_too_end_with_their_memory(way, r
     wanted = np.concatenate([a @ b + c[m:], c[m:]])
     with_a_matrix_below[2, 1](a, b, c, m, n, k, way=way, BM=16, BN=16, BK=16)
     np.testing.assert_allclose(c, wanted, rtol=1e-4, atol=1e-4)
+
+
+def _zeros(X, N: metile.constexpr):
+    metile.tile_store(X, 0, 0, 4, metile.zeros((N, N)), (N, N))
+
+
+def _loaded(X, N: metile.constexpr):
+    metile.tile_store(X, 0, 0, 4, metile.tile_load(X, 0, 0, 4, (N, N)), (N, N))
+
+
+def _addresses(X, N: metile.constexpr):
+    lanes = metile.arange(0, N)
+    metile.store(X + lanes[:, None] * 4 + lanes[None, :], 1.0, mask=(lanes[:, None] < 4) & (lanes[None, :] < 4))
+
+
+def _product(X, N: metile.constexpr):
+    metile.tile_store(X, 0, 0, 4, metile.dot(metile.zeros((N, 8)), metile.zeros((8, N))), (N, N))
+
+
+@pytest.mark.parametrize("body, line", [(_zeros, "metile.zeros((N, N))"), (_loaded, "metile.tile_load("), (_addresses, "lanes[:, None] * 4 + lanes[None, :]"),
+                                        (_product, "metile.dot(")], ids=lambda value: getattr(value, "__name__", None))
+@pytest.mark.parametrize("extent", [5000, 1 << 16, 1 << 20])
+def test_a_tile_of_too_many_elements_is_refused_at_its_line(body, line, extent):
+    with pytest.raises(metile.frontend.kernel.OutOfResources, match=f"{extent} × {extent} elements; one has at most 16777216") as raised:
+        metile.kernel(body)[1](np.zeros(16, np.float32), N=extent)
+    assert line in str(raised.value)
+
+
+def test_a_tile_that_is_just_small_enough_is_stored(monkeypatch, random):
+    monkeypatch.setattr(metile._values, "_MOST_ELEMENTS", 64 * 64)
+    x = random.standard_normal(16).astype(np.float32)
+    with pytest.raises(metile.frontend.kernel.OutOfResources):
+        metile.kernel(_zeros)[1](x, N=65)
+    metile.kernel(_zeros)[1](x, N=64)
+    np.testing.assert_array_equal(x, 0)

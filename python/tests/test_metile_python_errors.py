@@ -206,7 +206,7 @@ def test_warnings_are_said_in_the_words_of_metile():
     @metile.kernel
     def scatters(X, Where, BLOCK: metile.constexpr):
         lane = metile.arange(0, BLOCK)
-        metile.store(X + metile.load(Where + lane), 1.0)
+        metile.store(X + metile.load(Where + lane), lane)
 
     with pytest.warns(UserWarning, match="W0631") as seen:
         scatters[(1,)](np.zeros(64, np.float32), np.arange(64, dtype=np.int32), BLOCK=64)

@@ -65,18 +65,18 @@ def test_orders_of_numbers_are_free():
 
 
 @pytest.mark.parametrize("body", [
-    lambda out, number, lanes, state, n: metile.store(out + number // 2 * n + lanes, 1.0),
-    lambda out, number, lanes, state, n: metile.store(out + number + lanes, 1.0),
+    lambda out, number, lanes, state, n: metile.store(out + number // 2 * n + lanes, 1.0 * number),
+    lambda out, number, lanes, state, n: metile.store(out + number + lanes, 1.0 * number),
     lambda out, number, lanes, state, n: metile.store(out + lanes, 1.0 * number),
-    lambda out, number, lanes, state, n: metile.store(out + metile.program_id(0) * n + number % 3 + lanes, 1.0),
+    lambda out, number, lanes, state, n: metile.store(out + metile.program_id(0) * n + number % 3 + lanes, 1.0 * number),
 ], ids=["pairs", "windows", "same", "programs"])
 def test_numbers_that_meet_are_a_warning(body):
     assert any("W0631" in text for text in warned(work(body))[0])
 
 
 @pytest.mark.parametrize("body", [
-    lambda out, number, lanes, state, n: metile.store(out + metile.where(state == 0, number, 3) * n + lanes, 1.0),
-    lambda out, number, lanes, state, n: metile.store(out + number * n + lanes, 1.0, mask=lanes < state),
+    lambda out, number, lanes, state, n: metile.store(out + metile.where(state == 0, number, 3) * n + lanes, 1.0 * number),
+    lambda out, number, lanes, state, n: metile.store(out + number * n + lanes, 1.0 * number, mask=lanes < state),
 ], ids=["offset", "mask"])
 def test_what_the_loop_carries_may_not_tell_where(body):
     """The first iteration alone would be free."""

@@ -280,3 +280,28 @@ def test_launches_are_judged_as_often_as_their_numbers_change():
     assert len(texts) == 1 and "W0631" in texts[0], "after sixteen launches it is left at what is known of all"
     for stride in range(64, 90):
         assert warned(lambda: kernel[(4,)](x, out, stride, 60, BLOCK=64)) == []  # noqa: B023
+
+
+@pytest.mark.filterwarnings("ignore:warning.W0631")
+def test_what_is_remembered_of_launches_has_an_end(monkeypatch):
+    """Of a kernel that is refused on several instances every launch is judged."""
+    monkeypatch.setattr(metile._specialised, "_MOST_REMEMBERED", 5)
+    monkeypatch.setattr(metile._specialised, "_MOST_KEPT", 3)
+    kept = []
+    keep = metile._specialised._kept.keep
+    monkeypatch.setattr(metile._specialised._kept, "keep", lambda key, *rest: (kept.append(key[0]), keep(key, *rest)))
+
+    @metile.kernel
+    def kernel(Out, N, BLOCK: metile.constexpr):
+        metile.store(Out + metile.arange(0, BLOCK), metile.arange(0, BLOCK) + N + metile.program_id(0))
+
+    out = np.zeros(64, np.int32)
+    for n in range(20):
+        kernel[1](out, n, BLOCK=64)
+        np.testing.assert_array_equal(out, np.arange(64) + n)
+        if n % 7 == 0:
+            with pytest.raises(metile.LoweringError, match="E0630"):
+                kernel[2](out, n, BLOCK=64)
+    made = [each for traced in next(iter(kernel._specialised.values())) for each in traced.specialised.values()]
+    assert made and all(len(each._judged) <= 5 and len(each._launched) <= 5 for each in made)
+    assert kept.count("races of a metile launch") <= 3 * len(made)

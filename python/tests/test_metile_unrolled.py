@@ -35,3 +35,16 @@ def test_code_of_many_accesses_does_not_branch_for_each():
     x = np.zeros(64, np.float32)
     counts = {count: len(re.findall(r"^ *br i1 ", summed.source("llvm", x, x.copy(), COUNT=count), re.M)) for count in (150, 300)}
     assert 0 < counts[300] < 1.5 * counts[150]
+
+
+def test_a_loop_of_too_many_rounds_says_what_to_write():
+    @metile.kernel
+    def kernel(X, COUNT: metile.constexpr):
+        x = metile.load(X + metile.arange(0, 64))
+        for i in range(COUNT):
+            x = x * 2.0 + i  # here
+        metile.store(X + metile.arange(0, 64), x)
+
+    with pytest.raises(metile.LoweringError, match=r"more than 32768 operations: .*range.*`for i in metile.tile_range\(…\)`") as raised:
+        kernel[1](np.zeros(64, np.float32), COUNT=20000)
+    assert "x = x * 2.0 + i  # here" in str(raised.value)

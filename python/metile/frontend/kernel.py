@@ -425,9 +425,7 @@ class Launcher:
         buffers = tuple((index, index in written) for index, value in enumerate(args) if type(value) is Buffer)
         if len(kernel._direct_launches) >= _KEPT * 4:
             kernel._direct_launches.clear()
-        free = specialised.free_launches
-        if free is not None:
-            free.add(_numbers_and_grid(args, grid))
+        free = specialised.free_launches(_numbers_and_grid(args, grid))
         kernel._direct_launches[key] = _DirectLaunch(direct.run, device, specialised.outside, launch_mode(), buffers, free)
 
     def prepare(self, /, *args, **kwargs) -> Dispatcher:
