@@ -6,9 +6,18 @@
 
 namespace vortex::target {
 
+static bool runsOnce(llvm::Value* lower, llvm::Value* upper, llvm::Value* step) {
+  auto *from = llvm::dyn_cast<llvm::ConstantInt>(lower), *to = llvm::dyn_cast<llvm::ConstantInt>(upper),
+       *by = llvm::dyn_cast<llvm::ConstantInt>(step);
+  return from && to && by && from->getValue().slt(to->getValue()) &&
+         (to->getValue() - from->getValue()).ule(by->getValue());
+}
+
 Values emitFor(llvm::IRBuilder<>& ir, llvm::Value* lower, llvm::Value* upper, llvm::Value* step,
                llvm::ArrayRef<llvm::Value*> carried,
                llvm::function_ref<Values(llvm::Value* iv, llvm::ArrayRef<llvm::Value*> carried)> body) {
+  if (runsOnce(lower, upper, step))
+    return body(lower, carried);
   llvm::Function* function = ir.GetInsertBlock()->getParent();
   llvm::BasicBlock* before = ir.GetInsertBlock();
   auto* head = llvm::BasicBlock::Create(ir.getContext(), "for", function);

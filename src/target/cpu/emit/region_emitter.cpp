@@ -20,7 +20,7 @@ static Value* product(llvm::IRBuilder<>& ir, llvm::ArrayRef<Value*> factors) {
 RegionEmitter::RegionEmitter(Emitter& emitter, ir::ThreadsOp region)
     : e_(emitter), ir_(emitter.ir), region_(region),
       dims_{emitter.scalar(region.getNx()), emitter.scalar(region.getNy()), emitter.scalar(region.getNz())},
-      threads_(product(emitter.ir, dims_)), shape_(chooseShape(region, emitter.features, dims_, emitter.unitStrides)),
+      threads_(product(emitter.ir, dims_)), walk_(chooseWalk(emitter, region, dims_)), shape_(walk_.shape),
       analysis_(region, shape_), math_(emitter.ir, shape_.width) {}
 
 void RegionEmitter::run() {
@@ -52,15 +52,16 @@ void RegionEmitter::emitWarps() {
     else
       emitBlock(block);
   };
-  if (const std::optional<Sweep> sweep = planSweep(region_, analysis_, shape_, threads_); sweep && emitSwept(*sweep))
-    return;
+  if (!walk_.isShort)
+    if (const std::optional<Sweep> sweep = planSweep(region_, analysis_, shape_, threads_); sweep && emitSwept(*sweep))
+      return;
   if (!shape_.rows)
-    return emitSpan(threads_, [&](Value* base, Value* mask) { emitLinearWarp(base, mask, whole); });
+    return emitSpan(walk_.threads, [&](Value* base, Value* mask) { emitLinearWarp(base, mask, whole); });
   Value *zero = ir_.getInt64(0), *one = ir_.getInt64(1);
-  emit::emitFor(ir_, zero, dims_[2], one, [&](Value* z) {
-    emit::emitFor(ir_, zero, dims_[1], one, [&](Value* y) {
+  emit::emitFor(ir_, zero, walk_.dims[2], one, [&](Value* z) {
+    emit::emitFor(ir_, zero, walk_.dims[1], one, [&](Value* y) {
       Value* row = ir_.CreateMul(dims_[0], ir_.CreateAdd(y, ir_.CreateMul(dims_[1], z)));
-      emitSpan(dims_[0], [&](Value* x, Value* mask) {
+      emitSpan(walk_.dims[0], [&](Value* x, Value* mask) {
         auto along = [&](Value* base) {
           return shape_.width == 1 ? Lane::uniform(base) : Lane::affine(base, ir_.getInt64(1));
         };
@@ -77,7 +78,10 @@ void RegionEmitter::emitSpan(Value* total, llvm::function_ref<void(Value* base, 
     return emit::emitFor(ir_, ir_.getInt64(0), total, ir_.getInt64(1), [&](Value* base) { body(base, nullptr); });
   Value* full = ir_.CreateAnd(total, ir_.getInt64(-int64_t(width)));
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(full);
-  if (!known || !known->isZero())
+  if (known && known->getZExtValue() <= mostInLine() * width)
+    for (uint64_t base = 0; base < known->getZExtValue(); base += width)
+      body(ir_.getInt64(base), nullptr);
+  else
     emit::emitFor(ir_, ir_.getInt64(0), full, ir_.getInt64(width), [&](Value* base) { body(base, nullptr); });
   emit::emitIf(ir_, ir_.CreateICmpSLT(full, total), [&] {
     Value* rest = ir_.CreateTrunc(ir_.CreateSub(total, full), ir_.getInt32Ty());
@@ -91,7 +95,7 @@ void RegionEmitter::emitLinearWarp(Value* base, Value* mask, llvm::function_ref<
   Lane ids[3] = {zero, zero, zero};
   llvm::SmallVector<unsigned> axes;  // axes with more than one thread
   for (unsigned axis = 0; axis < 3; ++axis)
-    if (!isOne(dims_[axis]))
+    if (!isOne(walk_.dims[axis]))
       axes.push_back(axis);
   if (axes.size() <= 1) {
     if (!axes.empty())

@@ -44,6 +44,17 @@ bool hasWarpOps(mlir::Operation& code);
 RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures& features, llvm::ArrayRef<llvm::Value*> dims,
                         bool unitStrides);
 
+/// How a region's threads are walked.
+struct RegionWalk {
+  std::array<llvm::Value*, 3> dims;  ///< threads along each axis that are reached
+  llvm::Value* threads;              ///< their product
+  RegionShape shape;
+  bool isShort;  ///< the others have no effect
+};
+
+/// Ends where no thread of the block, which has `dims` of them, has an effect any more.
+RegionWalk chooseWalk(Emitter& emitter, ir::ThreadsOp region, const std::array<llvm::Value*, 3>& dims);
+
 class RegionEmitter {
 public:
   RegionEmitter(Emitter& emitter, ir::ThreadsOp region);
@@ -66,6 +77,8 @@ private:
 
   // region_emitter.cpp: threads → warps, dispatch
   void emitWarps();
+  /// Warps whose code is emitted for each, in a row: where few small ones have an effect, all that depends on their numbers is known.
+  unsigned mostInLine() const;
   void emitSpan(llvm::Value* total, llvm::function_ref<void(llvm::Value* base, llvm::Value* mask)> body);
   void emitWarp(Lane x, Lane y, Lane z, Lane linear, llvm::Value* mask, llvm::function_ref<void()> body);
   void emitLinearWarp(llvm::Value* base, llvm::Value* mask, llvm::function_ref<void()> body);
@@ -227,8 +240,9 @@ private:
   Emitter& e_;
   llvm::IRBuilder<>& ir_;
   ir::ThreadsOp region_;
-  llvm::Value* dims_[3];
-  llvm::Value* threads_;
+  std::array<llvm::Value*, 3> dims_;
+  llvm::Value* threads_;  ///< of the block
+  RegionWalk walk_;
   RegionShape shape_;
   RegionAnalysis analysis_;
   LaneMath math_;
