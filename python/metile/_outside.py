@@ -194,12 +194,16 @@ class Outside:
         self._names: dict = {}  # (id of the namespace, name): (namespace, name, value)
         self._cells: list = []
         self._seen: set = set()
+        self._codes: list = []  # the same, of code alone
         self._classes: dict = {}
         self._followed: dict = {}  # by id
+        self._modules: list = []  # that were reached through values
         self._code(code, names)
         self._closure(cells)
+        self._read_modules()
         self._plain = list(self._names.values())
         self._followed.clear()
+        self._codes.clear()
         held = {id(value): value for _, _, value in self._plain} | {id(value): value for _, value in self._cells} | self._classes
         self._held = [(value, _state(value)) for value in held.values() if not isinstance(value, (*_ATOMS, float, types.ModuleType))]
 
@@ -230,12 +234,22 @@ class Outside:
         if code in self._seen:
             return
         self._seen.add(code)
+        self._codes.append(code)
         inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
         for name in code.co_names:
             if name in names:
                 self._add(names, name, code)
         for nested in inner:
             self._code(nested, names)
+
+    def _read_modules(self) -> None:
+        """Nobody tells which code reads a module that is a value: the names of all code are looked up there."""
+        looked_at = None
+        while (found := (len(self._modules), len(self._codes))) != looked_at:
+            looked_at = found
+            for module in tuple(self._modules):
+                for code in tuple(self._codes):
+                    self._module(module, code)
 
     def _closure(self, cells) -> None:
         for cell in cells or ():
@@ -247,24 +261,31 @@ class Outside:
     def _add(self, names: dict, name: str, code) -> None:
         value = names[name]
         self._names[id(names), name] = names, name, value
-        if isinstance(value, types.ModuleType) and not _is_of_library(value.__name__) and (code, value) not in self._seen:
-            self._seen.add((code, value))
-            for attribute in code.co_names:
-                if attribute in value.__dict__:
-                    self._add(value.__dict__, attribute, code)
+        if isinstance(value, types.ModuleType):
+            self._module(value, code)
         else:
             self._follow(value)
 
+    def _module(self, module: types.ModuleType, code) -> None:
+        if not _is_of_library(module.__name__) and (code, module) not in self._seen:
+            self._seen.add((code, module))
+            for attribute in code.co_names:
+                if attribute in module.__dict__:
+                    self._add(module.__dict__, attribute, code)
+
     def _follow(self, value, depth: int = _DEPTH) -> None:
         """Into functions, what wraps them, as kernels do, classes with what they inherit, and what objects and containers hold."""
-        if depth == 0 or isinstance(value, (*_ATOMS, float, np.generic, np.ndarray, Traced, types.ModuleType)) or id(value) in self._followed:
+        if depth == 0 or isinstance(value, (*_ATOMS, float, np.generic, np.ndarray, Traced)) or id(value) in self._followed:
             return
         self._followed[id(value)] = value
+        if isinstance(value, types.ModuleType):
+            self._modules.append(value)
+            return
         if not isinstance(value, type):
             attributes = attributes_of(value) if is_user_object(value) else getattr(value, "__dict__", {})
             wrapped = attributes.get("__wrapped__")
             parts = attributes.values() if is_user_object(value) or isinstance(value, types.FunctionType) else (wrapped,)
-            for part in (*parts, *(_held_by(value) or ()), *_elements(value)):
+            for part in (*parts, *_defaults(value), *(_held_by(value) or ()), *_elements(value)):
                 self._follow(part, depth - 1)
         if isinstance(value, types.FunctionType):
             if not _is_of_library(value.__module__) and value.__code__ not in self._seen:
@@ -283,6 +304,10 @@ class Outside:
                 for member in list(part.__dict__.values()):
                     if not isinstance(member, type):
                         self._follow(member)
+
+
+def _defaults(value) -> tuple:
+    return (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()) if isinstance(value, types.FunctionType) else ()
 
 
 def _elements(value) -> tuple:

@@ -268,6 +268,7 @@ class Pointer(Traced):
             self.trace.fail("two pointers cannot be added", TypeError)
         if not isinstance(other, Value) and not (is_number(other) and not isinstance(unwrap(other), (float, np.floating))):
             self.trace.fail(f"an offset is an integer or a traced value, not a {type(unwrap(other)).__name__}", TypeError)
+        other = _index(other)
         return Pointer(self.trace, self.base, other if self.offset is None else self.offset + other)
 
     __radd__ = __add__
@@ -275,7 +276,16 @@ class Pointer(Traced):
     def __sub__(self, other):
         if isinstance(other, Pointer):
             self.trace.fail("two pointers cannot be subtracted", TypeError)
-        return self + (0 - other if isinstance(other, Value) or is_number(other) else other)
+        return self + (0 - _index(other) if isinstance(other, Value) or is_number(other) else other)
+
+
+def _index(offset):
+    """Offsets add up in 64 bits, whatever they are."""
+    if not isinstance(offset, Value) or offset.is_index:
+        return offset
+    made = make("index", offset)
+    made.host, made.parts, made.is_index = offset.host, offset.parts, True
+    return made
 
 
 _OF_INDICES = {"add", "sub", "mul", "div", "rem", "neg", "maximum", "minimum"}
@@ -292,7 +302,7 @@ def make(operation: str, *operands) -> Value:
     shapes = {value.tile_shape for value in traced if value.tile_shape}
     made = Value(trace, trace.add(operation, *words), common_shape(trace, operation, shapes) if len(shapes) > 1 else next(iter(shapes), None))
     made.recipe = (operation, *operands)
-    made.is_index = operation in _OF_INDICES and all(isinstance(unwrap(value), int) or isinstance(value, Value) and value.is_index for value in operands)
+    made.is_index = operation == "index" or operation in _OF_INDICES and all(isinstance(unwrap(value), int) or isinstance(value, Value) and value.is_index for value in operands)
     return of_lanes(made, *traced)
 
 

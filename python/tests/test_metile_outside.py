@@ -223,3 +223,65 @@ def test_abstract_classes_are_no_change(recwarn):
         kernel[1](out, BLOCK=4)
         isinstance(3, Shape)
     assert out[0] == 4 and len(next(iter(kernel._specialised.values()))) == 1
+
+
+def _of_closure(module):
+    return lambda x: x + module.constant
+
+
+def _of_attribute(module):
+    holder = types.SimpleNamespace(held=module)
+    return lambda x: x + holder.held.constant
+
+
+def _of_default(module):
+    def helper(x, held=module):
+        return x + held.constant
+
+    return helper
+
+
+def _of_keyword(module):
+    def helper(x, *, held=module):
+        return x + held.constant
+
+    return helper
+
+
+def _of_list(module):
+    held = [module]
+    return lambda x: x + held[0].constant
+
+
+def _of_another(module):
+    outer = types.ModuleType("outer_module")
+    outer.inner = module
+    return lambda x: x + outer.inner.constant
+
+
+def _of_function(module):
+    """The module is handed to a function that names the constant."""
+    def read(held):
+        return held.constant
+
+    held = {"module": module}
+    return lambda x: x + read(held["module"])
+
+
+@pytest.mark.parametrize("helper_of", [_of_closure, _of_attribute, _of_default, _of_keyword, _of_list, _of_another, _of_function])
+def test_modules_that_are_values_are_compared(helper_of):
+    module = types.ModuleType("some_module")
+    module.constant = 1.0
+    helper = helper_of(module)
+
+    @metile.kernel
+    def kernel(X, Out):
+        lanes = metile.arange(0, 8)
+        metile.store(Out + lanes, helper(metile.load(X + lanes)))
+
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    for constant in (1.0, 2.0, 2.0, 5.0):
+        module.constant = constant
+        kernel[1](x, out)
+        np.testing.assert_array_equal(out, x + np.float32(constant))
+    assert len(next(iter(kernel._specialised.values()))) == 3

@@ -35,6 +35,7 @@ constexpr OperandsOfIntegers kIntegers[] = {
     {"shl", 0, 2, "`<<` takes integers"},
     {"shr", 0, 2, "`>>` takes integers"},
     {"reverse_bits", 0, 1, "`reverse_bits` takes integers"},
+    {"index", 0, 1, "an offset is an integer"},
     {"load", 1, 2, "an offset is an integer"},
     {"store", 1, 2, "an offset is an integer"},
     {"tile_load", 1, 3, "the row and the column of a tile are integers"},

@@ -40,6 +40,8 @@ bool isFloat(Dtype dtype) { return dtype >= Dtype::FloatLiteral; }
 Dtype promote(Dtype a, Dtype b) {
   if (a > b)
     std::swap(a, b);
+  if (a == b)
+    return a;
   if (b == Dtype::FloatLiteral)
     return a == Dtype::Unknown || a == Dtype::IntLiteral ? Dtype::FloatLiteral : Dtype::F32;
   if (b == Dtype::Bool && a == Dtype::IntLiteral)
@@ -113,6 +115,11 @@ private:
     if (op.name == "cast" || op.name == "scalar") {
       Kind out = kind(op, 0);
       out.dtype = *dtypeNamed(op.operands[1].word);
+      return out;
+    }
+    if (op.name == "index") {
+      Kind out = kind(op, 0);
+      out.dtype = Dtype::Index;
       return out;
     }
     if (op.name == "load")

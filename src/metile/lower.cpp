@@ -144,7 +144,7 @@ void Emitter::visit(const Op& op) {
     return define(op, position(lang::Builtin::LaneId));
   if (op.name == "param")
     return define(op, param(static_cast<size_t>(op.operands[0].number)));
-  if (op.name == "cast" || op.name == "scalar")
+  if (op.name == "cast" || op.name == "scalar" || op.name == "index")
     return define(op, operand(op, 0, resultKind(op)));
   if (op.name == "zeros")
     return define(op, b_.zeros(scalarOf(resultKind(op).dtype), op.operands[0].number, op.operands[1].number));

@@ -70,11 +70,11 @@ void Emitter::put(const Op& op, Expr* target, Expr* value) {
   const auto sharers = additions_.ofOneValue.find(static_cast<size_t>(&op - trace_.ops.data()));
   if (sharers == additions_.ofOneValue.end())
     return b_.assign(target, value);
-  const bool isOnce = variation(op) == Variation::None;
-  if (isOnce)
+  const bool isOfFirst = variation(op) == Variation::None;
+  if (isOfFirst)
     b_.openIf(b_.binary(lang::BinaryOp::Eq, position(lang::Builtin::ThreadLocalId), b_.integer(Scalar::I64, 0)));
   b_.run(b_.atomicStore(target, value, sharers->second == Sharers::Launch));
-  if (isOnce)
+  if (isOfFirst)
     b_.close();
 }
 

@@ -16,10 +16,10 @@ bool isMemory(const Operand& operand) {
 
 /// What it gives follows from its operands alone.
 bool isArithmetic(std::string_view name) {
-  constexpr std::string_view kNames[] = {"param", "programs", "scalar", "cast",  "add",          "sub",     "mul",
-                                         "div",   "rem",      "and",    "or",    "xor",          "not",     "neg",
-                                         "abs",   "shl",      "shr",    "pow",   "eq",           "ne",      "lt",
-                                         "le",    "gt",       "ge",     "where", "reverse_bits", "minimum", "maximum"};
+  constexpr std::string_view kNames[] = {"param", "programs", "index",        "scalar",  "cast",   "add", "sub", "mul",
+                                         "div",   "rem",      "and",          "or",      "xor",    "not", "neg", "abs",
+                                         "shl",   "shr",      "pow",          "eq",      "ne",     "lt",  "le",  "gt",
+                                         "ge",    "where",    "reverse_bits", "minimum", "maximum"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) || isFloatFunction(name);
 }
 

@@ -8,6 +8,7 @@
 //   ptr X f32 1 r                        name, element type, rank, r or w
 //   int N / float scale                  numbers; `int N 781` is a kernel for that argument alone
 //   %0 pid i0 @ …                        result, operation, operands: %id, i… integer, f… float, s… word
+//   %3 index %1 @ …                      an integer of any type as one of 64 bits, as offsets are
 //   %4 load p0 %3 %2 @ …                 p0: parameter, t%id: shared memory
 //   %5 atomic_add p0 %3 %4 %2 @ …        memory, offset, value, mask; the result is what was there
 //   %7 shared i64 sf32 i8 sscratch       elements, type, columns (0: it is no tile), and the name that the kernel gives it, if any

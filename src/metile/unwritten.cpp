@@ -182,7 +182,7 @@ private:
         out[lane] = static_cast<int64_t>(op.name == "tid" ? lane : lane % 32);
       return out;
     }
-    const bool isCast = op.name == "cast" || op.name == "scalar", isChoice = op.name == "where";
+    const bool isCast = op.name == "cast" || op.name == "scalar" || op.name == "index", isChoice = op.name == "where";
     const size_t count = isCast ? 1 : op.operands.size();
     std::vector<Numbers> given;
     Dtype meeting = result;
