@@ -40,21 +40,24 @@ class LoadedKernel;
 class Stream;
 }  // namespace hal
 
-/// One launch argument: a tensor, or a number that is converted to the parameter's type at launch. Integers must fit the
-/// parameter exactly; floating-point numbers are rounded once to a float parameter and refused by an integer one.
+/// One launch argument: a tensor, or a number that is converted to the parameter's type at launch. An integer parameter takes integers that
+/// it can hold, a float one any number that is finite once it is rounded to the nearest of its type.
 class Argument {
 public:
   Argument(Tensor tensor) : tensor_(std::move(tensor)) {}
-  Argument(bool value) : kind_(Kind::Bool), bits_(value) {}
+  template <typename T>
+    requires(std::is_same_v<T, bool>)  // not what only converts to bool, as pointers do
+  Argument(T value) : kind_(Kind::Bool), bits_(value) {}
   Argument(float value) : Argument(static_cast<double>(value)) {}
   Argument(double value);
   template <typename T>
-    requires(std::is_integral_v<T>)
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8)
   Argument(T value)
       : kind_(std::is_signed_v<T> ? Kind::Signed : Kind::Unsigned),
         bits_(std::is_signed_v<T> ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value)) {
   }
-  /// A number of exactly this type by its bit pattern, e.g. {DType::F16, 0x3c00}.
+  /// A number of exactly this type by its bit pattern, e.g. {DType::F16, 0x3c00}. The bits above it are zeros or, of signed integers, copies of
+  /// the sign.
   Argument(DType type, uint64_t bits) : kind_(Kind::Bits), type_(type), bits_(bits) {}
 
 private:
@@ -199,13 +202,17 @@ public:
   Result<void> read(const Tensor& source, void* into, uint64_t bytes);
   /// The elements as a vector. Errors as read(); T is not the element type.
   template <typename T> Result<std::vector<T>> read(const Tensor& source) {
-    if (source.type != dtypeOf<T>())
-      return Error{std::string("the tensor's elements are ") + vortex::name(source.type) + ", not " +
-                   vortex::name(dtypeOf<T>())};
-    std::vector<T> values(static_cast<size_t>(source.elements()));
+    const Result<size_t> count = elementsOf(source, dtypeOf<T>());
+    if (!count)
+      return count.error();
+    // The vector of bools has no array of its elements.
+    std::conditional_t<std::is_same_v<T, bool>, std::vector<uint8_t>, std::vector<T>> values(*count);
     if (Result<void> done = read(source, values.data(), values.size() * sizeof(T)); !done)
       return done.takeError();
-    return values;
+    if constexpr (std::is_same_v<T, bool>)
+      return std::vector<bool>(values.begin(), values.end());
+    else
+      return values;
   }
   /// Bytes of buffers; ranges are checked.
   Result<void> fill(const Buffer& target, uint64_t offset, uint64_t bytes, uint8_t value);
@@ -228,6 +235,7 @@ public:
 
 private:
   friend struct RuntimeAccess;
+  static Result<size_t> elementsOf(const Tensor& source, DType expected);
   Stream(std::shared_ptr<hal::Device> device, std::shared_ptr<hal::Stream> stream)
       : device_(std::move(device)), stream_(std::move(stream)) {}
   std::shared_ptr<hal::Device> device_;

@@ -17,12 +17,13 @@ class Buffer;
 
 enum class DType : uint8_t { Bool, U8, U16, U32, U64, I8, I16, I32, I64, F8E4M3, F8E5M2, F16, BF16, F32, F64 };
 
-uint32_t byteSize(DType type);
-const char* name(DType type);  ///< "f32", "bf16", "bool", …
+uint32_t byteSize(DType type);  ///< 0: there is no such type
+const char* name(DType type);   ///< "f32", "bf16", "bool", …
 
 /// The element type of a C++ type. f16, bf16 and f8 have none: give their DType and 16- or 8-bit words.
 template <typename T> constexpr DType dtypeOf() {
-  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "no element type of that C++ type");
+  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8 && (std::is_integral_v<T> || sizeof(T) >= 4),
+                "no element type of that C++ type");
   if constexpr (std::is_same_v<T, bool>)
     return DType::Bool;
   else if constexpr (std::is_floating_point_v<T>)
@@ -52,7 +53,7 @@ private:
 };
 
 /// A strided view of a buffer; a value that is cheap to copy. Extents and strides in elements, outermost dimension first;
-/// strides may be zero or negative.
+/// strides may be zero or negative; without any the tensor is row-major.
 struct Tensor {
   Buffer buffer;
   uint64_t byteOffset = 0;  ///< of element (0, 0, …)

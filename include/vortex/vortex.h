@@ -39,7 +39,8 @@ typedef enum vortex_dtype {
   VORTEX_F64
 } vortex_dtype;
 
-/* A launch argument: a tensor, or, where that is NULL, a number by its bit pattern: integers extended to 64 bits, floats in the low bits. */
+/* A launch argument: a tensor, or, where that is NULL, a number by its bit pattern: integers extended to 64 bits, floats in the low
+ * bits with zeros above. One that the type cannot hold is refused by the launch. */
 typedef struct vortex_argument {
   const vortex_tensor* tensor;
   vortex_dtype type;

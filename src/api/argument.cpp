@@ -1,6 +1,7 @@
 #include "api/runtime_access.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -28,6 +29,24 @@ std::optional<uint64_t> integerBits(ScalarType type, uint64_t bits, bool negativ
   return !negative && bits <= limit ? std::optional(bits) : std::nullopt;
 }
 
+/// Whether the bits are those of a number of the type, with what Argument wants above them.
+bool areBitsOf(ScalarType type, uint64_t bits) {
+  if (type == ScalarType::Bool)
+    return bits <= 1;
+  const uint32_t width = 8 * byteSize(type);
+  const uint64_t above = width == 64 ? 0 : bits >> width;
+  return above == 0 || (isSigned(type) && static_cast<int64_t>(bits) < 0 && integerBits(type, bits, true));
+}
+
+/// The integer as a number that rounds to every type of fewer than 52 digits as the integer does: where digits are lost, the last one kept is 1.
+double roundedToOdd(uint64_t magnitude) {
+  const int lost = std::max(static_cast<int>(std::bit_width(magnitude)) - 53, 0);
+  uint64_t kept = magnitude >> lost;
+  if (kept << lost != magnitude)
+    kept |= 1;
+  return std::ldexp(static_cast<double>(kept), lost);
+}
+
 /// The value rounded to a float type, if that leaves it finite.
 std::optional<uint64_t> roundedBits(ScalarType type, double value) {
   const uint64_t bits = floatBits(type, value);
@@ -40,8 +59,22 @@ Argument::Argument(double value) : kind_(Kind::Float), bits_(std::bit_cast<uint6
 
 Result<hal::Argument> RuntimeAccess::toHal(const Argument& argument, const artifact::Param& param) {
   using Kind = Argument::Kind;
-  if (argument.kind_ == Kind::Tensor)
-    return hal::Argument(toHal(*argument.tensor_));
+  const auto refused = [&](const auto&... why) {
+    return Error{concat("argument '", param.name, "' is a ", param.isTensor ? "tensor of " : "scalar ",
+                        name(param.type), why...)};
+  };
+  if (argument.kind_ == Kind::Tensor) {
+    Result<hal::Tensor> tensor = toHal(*argument.tensor_);
+    if (!tensor)
+      return refused(", given ", tensor.error().message);
+    return hal::Argument(*std::move(tensor));
+  }
+  if (argument.kind_ == Kind::Bits) {
+    if (!isKnown(argument.type_))
+      return refused(", given a scalar of an unknown type: ", static_cast<unsigned>(argument.type_));
+    if (!areBitsOf(toArtifact(argument.type_), argument.bits_))
+      return refused(", given bits that no ", vortex::name(argument.type_), " has: ", argument.bits_);
+  }
   if (argument.kind_ == Kind::Bits ||
       param.isTensor)  // a number for a tensor: the launch reports it with the parameter's type
     return hal::Argument(hal::Scalar{argument.kind_ == Kind::Bits    ? toArtifact(argument.type_)
@@ -56,9 +89,10 @@ Result<hal::Argument> RuntimeAccess::toHal(const Argument& argument, const artif
     if (isFloat(param.type))
       bits = roundedBits(param.type, std::bit_cast<double>(argument.bits_));
   } else if (isBool == (param.type == ScalarType::Bool)) {
-    const double value =
-        negative ? static_cast<double>(static_cast<int64_t>(argument.bits_)) : static_cast<double>(argument.bits_);
-    bits = isFloat(param.type) ? roundedBits(param.type, value) : integerBits(param.type, argument.bits_, negative);
+    const uint64_t magnitude = negative ? -argument.bits_ : argument.bits_;
+    const double value = param.type == ScalarType::F64 ? static_cast<double>(magnitude) : roundedToOdd(magnitude);
+    bits = isFloat(param.type) ? roundedBits(param.type, negative ? -value : value)
+                               : integerBits(param.type, argument.bits_, negative);
   }
   if (bits)
     return hal::Argument(hal::Scalar{param.type, *bits});
@@ -67,7 +101,7 @@ Result<hal::Argument> RuntimeAccess::toHal(const Argument& argument, const artif
                             : isBool   ? concat("the bool ", argument.bits_ ? "true" : "false")
                             : negative ? concat("the integer ", static_cast<int64_t>(argument.bits_))
                                        : concat("the integer ", argument.bits_);
-  return Error{concat("argument '", param.name, "' is a scalar ", name(param.type), ", which cannot hold ", given)};
+  return refused(", which cannot hold ", given);
 }
 
 }  // namespace vortex

@@ -52,14 +52,37 @@ template <typename Handle, typename T> Handle* handle(vortex::Result<T> result) 
   return nullptr;
 }
 
-std::vector<vortex::Argument> toArguments(const vortex_argument* arguments, size_t count) {
+/// C callers can pass any number. Error: begins with `what`.
+vortex::Result<vortex::DType> toDType(const char* what, const vortex_dtype& type) {
+  std::underlying_type_t<vortex_dtype> number;
+  std::memcpy(&number, &type, sizeof number);
+  if (number < VORTEX_BOOL || number > VORTEX_F64)
+    return vortex::Error{what + std::to_string(number)};
+  return static_cast<vortex::DType>(number);
+}
+
+/// A number is extended to 64 bits: 200 is no i8.
+bool isExtended(vortex::DType type, uint64_t bits) {
+  const uint32_t above = 64 - 8 * vortex::byteSize(type);
+  const bool isSigned = type >= vortex::DType::I8 && type <= vortex::DType::I64;
+  return !isSigned || static_cast<int64_t>(bits << above) >> above == static_cast<int64_t>(bits);
+}
+
+vortex::Result<std::vector<vortex::Argument>> toArguments(const vortex_argument* arguments, size_t count) {
   std::vector<vortex::Argument> converted;
   converted.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    if (arguments[i].tensor)
+    if (arguments[i].tensor) {
       converted.emplace_back(arguments[i].tensor->value);
-    else
-      converted.emplace_back(static_cast<vortex::DType>(arguments[i].type), arguments[i].bits);
+      continue;
+    }
+    const vortex::Result<vortex::DType> type = toDType("an argument of an unknown type: ", arguments[i].type);
+    if (!type)
+      return type.error();
+    if (!isExtended(*type, arguments[i].bits))
+      return vortex::Error{"an argument's bits are no " + std::string(vortex::name(*type)) +
+                           " extended to 64 bits: " + std::to_string(arguments[i].bits)};
+    converted.emplace_back(*type, arguments[i].bits);
   }
   return converted;
 }
@@ -99,14 +122,12 @@ const char* vortex_kernel_name(const vortex_kernel* kernel) { return kernel->val
 void vortex_kernel_destroy(vortex_kernel* kernel) { delete kernel; }
 
 vortex_tensor* vortex_tensor_create(vortex_device* device, vortex_dtype type, const int64_t* extents, size_t rank) {
-  std::underlying_type_t<vortex_dtype> number;  // C callers can pass any
-  std::memcpy(&number, &type, sizeof number);
-  if (number < VORTEX_BOOL || number > VORTEX_F64) {
-    failed({"a tensor of an unknown element type: " + std::to_string(number)});
+  const vortex::Result<vortex::DType> element = toDType("a tensor of an unknown element type: ", type);
+  if (!element) {
+    failed(element.error());
     return nullptr;
   }
-  return handle<vortex_tensor>(
-      device->value.empty(static_cast<vortex::DType>(type), std::vector<int64_t>(extents, extents + rank)));
+  return handle<vortex_tensor>(device->value.empty(*element, std::vector<int64_t>(extents, extents + rank)));
 }
 vortex_dtype vortex_tensor_type(const vortex_tensor* tensor) { return static_cast<vortex_dtype>(tensor->value.type); }
 size_t vortex_tensor_rank(const vortex_tensor* tensor) { return tensor->value.extents.size(); }
@@ -129,7 +150,10 @@ int vortex_stream_read(vortex_stream* stream, const vortex_tensor* source, void*
 }
 int vortex_stream_launch(vortex_stream* stream, const vortex_kernel* kernel, const vortex_argument* arguments,
                          size_t count, vortex_tensor** results, size_t capacity) {
-  return tensors(stream->value.launch(kernel->value, toArguments(arguments, count)), results, capacity);
+  const vortex::Result<std::vector<vortex::Argument>> converted = toArguments(arguments, count);
+  if (!converted)
+    return failed(converted.error());
+  return tensors(stream->value.launch(kernel->value, *converted), results, capacity);
 }
 int vortex_stream_begin_recording(vortex_stream* stream) { return status(stream->value.beginRecording()); }
 vortex_graph* vortex_stream_end_recording(vortex_stream* stream) {
@@ -142,8 +166,10 @@ int vortex_graph_update(vortex_graph* graph, size_t launch, const vortex_kernel*
                         const vortex_argument* arguments, size_t count, vortex_tensor** results, size_t capacity) {
   if (launch > UINT32_MAX)
     return failed({"the graph has no launch " + std::to_string(launch)});
-  return tensors(graph->value.update(static_cast<uint32_t>(launch), kernel->value, toArguments(arguments, count)),
-                 results, capacity);
+  const vortex::Result<std::vector<vortex::Argument>> converted = toArguments(arguments, count);
+  if (!converted)
+    return failed(converted.error());
+  return tensors(graph->value.update(static_cast<uint32_t>(launch), kernel->value, *converted), results, capacity);
 }
 void vortex_graph_destroy(vortex_graph* graph) { delete graph; }
 int vortex_stream_synchronize(vortex_stream* stream) { return status(stream->value.synchronize()); }

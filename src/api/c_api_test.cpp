@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "runtime/hal/conformance_kernels.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -61,6 +62,28 @@ TEST_F(CApi, AKernelRunsOnWrittenDataAndItsResultIsRead) {
   for (size_t i = 0; i < values.size(); ++i)
     ASSERT_EQ(back[i], values[i] * 1.5f);
   vortex_tensor_destroy(y);
+}
+
+TEST_F(CApi, NumbersThatTheirTypeCannotHoldAreRefused) {
+  vortex_kernel* scale = load("scale");
+  const int64_t extents[] = {1};
+  vortex_tensor* x = vortex_tensor_create(device_, VORTEX_F32, extents, 1);
+  const auto message = [&](vortex_argument factor) {
+    const vortex_argument arguments[] = {vortex_of_tensor(x), factor};
+    EXPECT_LT(vortex_stream_launch(stream_, scale, arguments, 2, nullptr, 0), 0);
+    return std::string(vortex_last_error());
+  };
+  EXPECT_EQ(message(vortex_of_integer(VORTEX_I8, 200)), "an argument's bits are no i8 extended to 64 bits: 200");
+  EXPECT_NE(message(vortex_of_integer(VORTEX_I8, -128)).find("given a scalar i8"), std::string::npos);
+  EXPECT_NE(message(vortex_of_integer(VORTEX_U8, 256)).find("bits that no u8 has"), std::string::npos);
+  EXPECT_NE(message(vortex_of_integer(VORTEX_U8, -1)).find("bits that no u8 has"), std::string::npos);
+  EXPECT_NE(message(vortex_of_integer(VORTEX_BOOL, 2)).find("bits that no bool has"), std::string::npos);
+  vortex_argument unknown = vortex_of_f32(1);
+  const int number = 256 + VORTEX_F32;
+  std::memcpy(&unknown.type, &number, sizeof number);
+  EXPECT_EQ(message(unknown), "an argument of an unknown type: 269");
+  vortex_tensor_destroy(x);
+  vortex_kernel_destroy(scale);
 }
 
 TEST_F(CApi, ARecordingIsReplayedAndUpdated) {

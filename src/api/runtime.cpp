@@ -27,10 +27,10 @@ bool isNumber(const artifact::Kernel& kernel, size_t result) {
 }
 
 /// Memory that a caller gives for a result.
-hal::Tensor storageOf(const artifact::Kernel& kernel, size_t result, const Tensor& given) {
-  hal::Tensor storage = RuntimeAccess::toHal(given);
-  if (storage.extents.empty() && isNumber(kernel, result))
-    storage.extents = storage.strides = std::vector<int64_t>(kernel.results[result].rank, 1);
+Result<hal::Tensor> storageOf(const artifact::Kernel& kernel, size_t result, const Tensor& given) {
+  Result<hal::Tensor> storage = RuntimeAccess::toHal(given);
+  if (storage && storage->extents.empty() && isNumber(kernel, result))
+    storage->extents = storage->strides = std::vector<int64_t>(kernel.results[result].rank, 1);
   return storage;
 }
 
@@ -242,6 +242,8 @@ Result<Kernel> Device::load(std::span<const EmbeddedArtifact> artifacts) const {
   }
   if (best)
     return load(best->bytes);
+  if (targets.empty())
+    return Error{"there is no artifact to load"};
   return Error{concat("the kernel was built for ", base::join(targets, ", "), "; device '", name(), "' needs ",
                       target().empty() ? "none" : target())};
 }
@@ -309,7 +311,13 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
                               concat("the storage for result '", artifact.results[number].name, "' is a tensor ",
                                      name(result->type), "[", base::join(result->extents, ", "), "], needed is ",
                                      name(result->type), "[]"));
-    prepared.options.results.push_back(result ? std::optional(storageOf(artifact, number, *result)) : std::nullopt);
+    std::optional<hal::Tensor>& storage = prepared.options.results.emplace_back();
+    if (!result)
+      continue;
+    Result<hal::Tensor> given = storageOf(artifact, number, *result);
+    if (!given)
+      return hal::launchError(artifact, given.takeError().after("the storage for a result is "));
+    storage = *std::move(given);
   }
   if (options.allocate)
     prepared.options.allocate = [&artifact,
@@ -317,7 +325,7 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
                                                           std::span<const int64_t> extents) -> Result<hal::Tensor> {
       Result<Tensor> made =
           make(number, fromArtifact(type), isNumber(artifact, number) ? std::span<const int64_t>() : extents);
-      return made ? Result<hal::Tensor>(storageOf(artifact, number, *made)) : made.takeError();
+      return made ? storageOf(artifact, number, *made) : made.takeError();
     };
   prepared.options.grid = options.grid;
   prepared.options.mayOverlap = options.mayOverlap;
@@ -415,6 +423,22 @@ Result<void> Stream::read(const Tensor& source, void* into, uint64_t bytes) {
   if (Result<void> whole = checkWhole("read", source, bytes); !whole)
     return whole;
   return stream_->read(into, RuntimeAccess::buffer(source.buffer), source.byteOffset, bytes);
+}
+
+Result<size_t> Stream::elementsOf(const Tensor& source, DType expected) {
+  if (source.type != expected)
+    return Error{concat("the tensor's elements are ", vortex::name(source.type), ", not ", vortex::name(expected))};
+  const Result<uint64_t> bytes = hal::tensorBytes("read: a tensor", toArtifact(source.type), source.extents);
+  if (!bytes)
+    return bytes.error();
+  if (Result<void> whole = checkWhole("read", source, *bytes); !whole)
+    return whole.takeError();
+  const hal::BufferRef& buffer = RuntimeAccess::buffer(source.buffer);
+  if (!buffer)
+    return Error{"read: the tensor has no buffer"};
+  if (Result<void> inside = hal::checkRange("read", *buffer, source.byteOffset, *bytes, false); !inside)
+    return inside.takeError();
+  return static_cast<size_t>(*bytes / byteSize(source.type));
 }
 
 Result<void> Stream::fill(const Buffer& target, uint64_t offset, uint64_t bytes, uint8_t value) {

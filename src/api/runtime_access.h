@@ -26,7 +26,8 @@ struct RuntimeAccess {
   static Event wrap(hal::EventRef event) { return Event(std::move(event)); }
   static Buffer wrap(hal::BufferRef buffer) { return Buffer(std::move(buffer)); }
 
-  static hal::Tensor toHal(const Tensor& tensor);
+  /// Error: an element type that there is not.
+  static Result<hal::Tensor> toHal(const Tensor& tensor);
   static Tensor fromHal(const hal::Tensor& tensor);
   /// The argument as the parameter wants it. Error: a number that does not fit; names the parameter.
   static Result<hal::Argument> toHal(const Argument& argument, const artifact::Param& param);
@@ -35,6 +36,8 @@ struct RuntimeAccess {
                              std::shared_ptr<artifact::EntrySource> entries = nullptr);
 };
 
+/// Callers can pass any number.
+inline bool isKnown(DType type) { return type <= DType::F64; }
 inline artifact::ScalarType toArtifact(DType type) { return static_cast<artifact::ScalarType>(type); }
 inline DType fromArtifact(artifact::ScalarType type) { return static_cast<DType>(type); }
 static_assert(static_cast<int>(DType::F64) == static_cast<int>(artifact::ScalarType::F64) &&

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <gtest/gtest.h>
+#include <random>
 
 namespace {
 
@@ -61,6 +62,7 @@ TEST_F(RuntimeTest, TheArtifactThatSuitsTheDeviceIsLoaded) {
   const std::vector<uint8_t> cpu = artifactOf("scale"), junk = {1, 2, 3};
   const EmbeddedArtifact both[] = {{"sm_90", junk}, {"cpu-x86_64-test", cpu}};
   EXPECT_EQ(device_.load(both).value().name(), "scale");
+  EXPECT_EQ(device_.load(std::span<const EmbeddedArtifact>()).error().message, "there is no artifact to load");
   const EmbeddedArtifact other[] = {{"sm_90", junk}, {"sm_80", junk}};
   EXPECT_EQ(device_.load(other).error().message, "the kernel was built for sm_90, sm_80; device 'cpu' needs cpu");
 }
@@ -85,6 +87,8 @@ TEST_F(RuntimeTest, DamagedArtifactsAreErrors) {
   std::vector<uint8_t> bytes = artifactOf("scale");
   bytes[100] ^= 1;
   EXPECT_NE(device_.load(bytes).error().message.find("damaged"), std::string::npos);
+  bytes.push_back(0);
+  EXPECT_NE(device_.load(bytes).error().message.find("another length than it announces"), std::string::npos);
   EXPECT_NE(device_.loadFile("/no/such/file").error().message.find("/no/such/file"), std::string::npos);
 }
 
@@ -111,6 +115,83 @@ TEST_F(RuntimeTest, NumbersAreConvertedToTheParametersTypeOrRefused) {
   EXPECT_NE(message(counter).find("given a tensor i64[1]"), std::string::npos);
   EXPECT_NE(stream_.launch(update, {1, 2, 3}).error().message.find("argument 'a' is a tensor of i64 and rank 1"),
             std::string::npos);
+}
+
+TEST_F(RuntimeTest, IntegersAreRoundedOnceToAFloatParameter) {
+  const Kernel scale = device_.load(artifactOf("scale")).value();
+  std::vector<float> one = {1};
+  const Tensor view = device_.wrap(std::span(one)).value();
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 300; ++round) {
+    // Near the middle between two floats: what is lost on the way through a double decides.
+    const int top = 24 + static_cast<int>(random() % 39);
+    const int64_t ulp = int64_t{1} << (top - 23);
+    const int64_t value = (int64_t{1} << top) + static_cast<int64_t>(random() % 100) * ulp + ulp / 2 +
+                          static_cast<int64_t>(random() % 3) - 1;
+    for (const int64_t number : {value, -value})
+      EXPECT_EQ(stream_.read<float>(stream_.launch(scale, {view, number}).value()[0]).value()[0],
+                static_cast<float>(number))
+          << number;
+  }
+  EXPECT_EQ(stream_.read<float>(stream_.launch(scale, {view, UINT64_MAX}).value()[0]).value()[0], 0x1p64f);
+}
+
+TEST_F(RuntimeTest, BitsAndTypesThatThereAreNotAreRefused) {
+  const auto unknown = static_cast<DType>(99);
+  const Kernel scale = device_.load(artifactOf("scale")).value(), update = device_.load(artifactOf("update")).value();
+  const Tensor x = device_.upload<float>(std::vector<float>{1, 2}, {2}).value();
+  const auto given = [&](const Argument& argument) { return stream_.launch(scale, {x, argument}).error().message; };
+  EXPECT_EQ(given(Argument(DType::F32, uint64_t{1} << 32)),
+            "cannot launch kernel 'scale': argument 'factor' is a scalar f32, given bits that no f32 has: 4294967296");
+  EXPECT_NE(given(Argument(DType::I16, 0x12fff0)).find("no i16 has: 1245168"), std::string::npos);
+  EXPECT_NE(given(Argument(DType::Bool, 2)).find("no bool has: 2"), std::string::npos);
+  for (const uint64_t bits : {uint64_t{0xfff0}, ~uint64_t{15}})  // -16
+    EXPECT_NE(given(Argument(DType::I16, bits)).find("given a scalar i16"), std::string::npos);
+  EXPECT_NE(given(Argument(unknown, 0)).find("unknown type: 99"), std::string::npos);
+
+  EXPECT_STREQ(name(unknown), "an unknown type");
+  EXPECT_EQ(byteSize(unknown), 0u);
+  Tensor wrong = x;
+  wrong.type = unknown;
+  const std::string expected = "a tensor of an unknown element type: 99";
+  float value = 0;
+  for (const std::string& message :
+       {device_.empty(unknown, {2}).error().message, device_.uploadBytes(unknown, {2}, &value, 4).error().message,
+        device_.wrapBytes(unknown, {2}, &value, 4).error().message, wrong.reshaped({2}).error().message,
+        stream_.write(wrong, &value, 4).error().message, stream_.read(wrong, &value, 4).error().message,
+        stream_.launch(scale, {wrong, 1}).error().message,
+        stream_.launch(scale, {x, 1}, {.results = {wrong}}).error().message,
+        stream_
+            .launch(scale, {x, 1},
+                    {.allocate = [&](size_t, DType, std::span<const int64_t>) -> Result<Tensor> { return wrong; }})
+            .error()
+            .message})
+    EXPECT_NE(message.find(expected), std::string::npos) << message;
+  EXPECT_NE(stream_.read<float>(wrong).error().message.find("an unknown type"), std::string::npos);
+  EXPECT_FALSE(wrong.span<float>().ok());
+}
+
+TEST_F(RuntimeTest, TensorsWithoutStridesAreRowMajorAndOthersHaveOneForEachExtent) {
+  const std::vector<float> values = {0, 1, 2, 3, 4, 5};
+  Tensor tensor = device_.upload<float>(values, {2, 3}).value();
+  tensor.strides = {};
+  EXPECT_EQ(stream_.read<float>(tensor).value(), values);
+  EXPECT_EQ(tensor.slice(0, 1, 2).value().strides, (std::vector<int64_t>{3, 1}));
+  EXPECT_EQ(tensor.transposed(0, 1).value().strides, (std::vector<int64_t>{1, 3}));
+  tensor.strides = {1};
+  EXPECT_FALSE(tensor.isContiguous());
+  EXPECT_EQ(tensor.slice(1, 0, 1).error().message, "a tensor has 2 extents and 1 strides");
+  EXPECT_FALSE(tensor.transposed(0, 1).ok());
+  EXPECT_FALSE(stream_.read<float>(tensor).ok());
+}
+
+TEST_F(RuntimeTest, TensorsThatLieAboutTheirSizeAreNotRead) {
+  Tensor tensor = device_.upload<float>(std::vector<float>{1, 2}, {2}).value();
+  for (const int64_t extent : {int64_t{-2}, int64_t{3}, int64_t{1} << 44, INT64_MAX}) {
+    tensor.extents = {extent};
+    EXPECT_FALSE(stream_.read<float>(tensor).ok()) << extent;
+  }
+  EXPECT_FALSE(stream_.read<float>(Tensor{}).ok());
 }
 
 TEST_F(RuntimeTest, ViewsSliceTransposeAndReshape) {

@@ -10,8 +10,8 @@ namespace vortex {
 using base::concat;
 using base::join;
 
-uint32_t byteSize(DType type) { return artifact::byteSize(toArtifact(type)); }
-const char* name(DType type) { return artifact::name(toArtifact(type)); }
+uint32_t byteSize(DType type) { return isKnown(type) ? artifact::byteSize(toArtifact(type)) : 0; }
+const char* name(DType type) { return isKnown(type) ? artifact::name(toArtifact(type)) : "an unknown type"; }
 
 uint64_t Buffer::bytes() const { return buffer_ ? buffer_->bytes() : 0; }
 void* Buffer::host() const { return buffer_ ? buffer_->host() : nullptr; }
@@ -32,6 +32,8 @@ int64_t Tensor::elements() const {
 bool Tensor::isContiguous() const {
   if (elements() == 0)
     return true;
+  if (strides.size() != extents.size())
+    return strides.empty();
   int64_t expected = 1;
   for (size_t k = extents.size(); k-- > 0;) {
     if (extents[k] != 1 && strides[k] != expected)
@@ -41,25 +43,39 @@ bool Tensor::isContiguous() const {
   return true;
 }
 
+/// The tensor with its strides written out. Error: not one for each extent.
+static Result<Tensor> withStrides(const Tensor& tensor) {
+  Tensor result = tensor;
+  if (result.strides.empty())
+    result.strides = hal::contiguousStrides(result.extents);
+  if (result.strides.size() != result.extents.size())
+    return Error{concat("a tensor has ", result.extents.size(), " extents and ", result.strides.size(), " strides")};
+  return result;
+}
+
 Result<Tensor> Tensor::slice(int64_t dim, int64_t begin, int64_t end, int64_t step) const {
   if (dim < 0 || dim >= rank())
     return Error{concat("cannot slice dimension ", dim, " of a tensor of rank ", rank())};
   if (begin < 0 || begin > end || end > extents[dim] || step < 1)
     return Error{concat("cannot take elements ", begin, "..", end, " by ", step, " of an extent of ", extents[dim])};
-  Tensor result = *this;
+  Result<Tensor> result = withStrides(*this);
+  if (!result)
+    return result;
   if (end > begin)  // an empty slice may begin at the end of its buffer
-    result.byteOffset += static_cast<uint64_t>(begin * strides[dim]) * byteSize(type);
-  result.extents[dim] = (end - begin) / step + ((end - begin) % step != 0);
-  result.strides[dim] = strides[dim] * step;
+    result->byteOffset += static_cast<uint64_t>(begin * result->strides[dim]) * byteSize(type);
+  result->extents[dim] = (end - begin) / step + ((end - begin) % step != 0);
+  result->strides[dim] *= step;
   return result;
 }
 
 Result<Tensor> Tensor::transposed(int64_t first, int64_t second) const {
   if (std::min(first, second) < 0 || std::max(first, second) >= rank())
     return Error{concat("cannot exchange dimensions ", first, " and ", second, " of a tensor of rank ", rank())};
-  Tensor result = *this;
-  std::swap(result.extents[first], result.extents[second]);
-  std::swap(result.strides[first], result.strides[second]);
+  Result<Tensor> result = withStrides(*this);
+  if (!result)
+    return result;
+  std::swap(result->extents[first], result->extents[second]);
+  std::swap(result->strides[first], result->strides[second]);
   return result;
 }
 
@@ -95,8 +111,10 @@ Result<void*> Tensor::hostElements(DType expected) const {
   return static_cast<void*>(static_cast<uint8_t*>(buffer.host()) + byteOffset);
 }
 
-hal::Tensor RuntimeAccess::toHal(const Tensor& tensor) {
-  return {tensor.buffer.buffer_, tensor.byteOffset, toArtifact(tensor.type), tensor.extents, tensor.strides};
+Result<hal::Tensor> RuntimeAccess::toHal(const Tensor& tensor) {
+  if (!isKnown(tensor.type))
+    return Error{concat("a tensor of an unknown element type: ", static_cast<unsigned>(tensor.type))};
+  return hal::Tensor{tensor.buffer.buffer_, tensor.byteOffset, toArtifact(tensor.type), tensor.extents, tensor.strides};
 }
 
 Tensor RuntimeAccess::fromHal(const hal::Tensor& tensor) {

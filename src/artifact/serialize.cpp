@@ -296,7 +296,7 @@ Result<Kernel> deserialize(const std::vector<uint8_t>& bytes) {
         concat("the kernel has format version ", version, ", this build reads version ", kVersion, ": build it again")};
   const uint64_t present = bytes.size() - kHeaderBytes;
   if (present < sizeof(Checksum) || payload != present - sizeof(Checksum))
-    return Error{concat("the kernel file is incomplete: it announces ", payload, " bytes and holds ",
+    return Error{concat("the kernel file has another length than it announces: ", payload, " bytes, and it holds ",
                         present < sizeof(Checksum) ? 0 : present - sizeof(Checksum))};
   const std::span<const uint8_t> covered(bytes.data(), bytes.size() - sizeof(Checksum));
   const Checksum sum = checksum(covered);

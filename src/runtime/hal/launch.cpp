@@ -401,6 +401,8 @@ std::vector<int64_t> contiguousStrides(std::span<const int64_t> extents) {
 }
 
 Result<uint64_t> tensorBytes(const std::string& what, artifact::ScalarType type, std::span<const int64_t> extents) {
+  if (type > artifact::ScalarType::F64)
+    return Error{concat(what, " of an unknown element type: ", static_cast<unsigned>(type))};
   return base::tensorBytes(what, extents, byteSize(type));
 }
 
