@@ -77,3 +77,22 @@ def test_the_header_allocates_packed_operands_only_where_they_are_packed(built):
     direct, packed = re.search(r"if \(.*\) \{ /\* direct \*/\n(.*?)\} else \{ /\* packed \*/\n(.*?)\n  \}\n", text, re.S).groups()
     assert direct.strip() == "" and "aligned_alloc" in packed and "vx_workers" in packed
     assert "vx_temporaries[0] = aligned_alloc" in packed and text.count("vx_temporaries[0] = aligned_alloc") == 1
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_a_header_needs_the_c_that_has_its_functions(built):
+    (built / "main.c").write_text(MAIN)
+    done = subprocess.run(["cc", "-std=c99", "-fsyntax-only", built / "main.c"], capture_output=True, text=True)
+    assert done.returncode != 0 and "need C11 or later" in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_kernels_of_one_name_from_two_files_are_told_of(built, vortex):
+    """Not left out by the guard of the other's header; the same header twice is none too many."""
+    (built / "other.vx").write_text("kernel mm(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * 2.0 }\n")
+    vortex("build", built / "other.vx", "-o", built / "out")
+    (built / "main.c").write_text('#include "out/steps.mm.h"\n#include "out/steps.mm.h"\nint main(void) { return 0; }\n')
+    subprocess.run(["cc", "-std=c11", "-Wall", "-fsyntax-only", built / "main.c"], check=True)
+    (built / "main.c").write_text('#include "out/steps.mm.h"\n#include "out/other.mm.h"\nint main(void) { return 0; }\n')
+    done = subprocess.run(["cc", "-std=c11", "-fsyntax-only", built / "main.c"], capture_output=True, text=True)
+    assert done.returncode != 0 and "mm" in done.stderr

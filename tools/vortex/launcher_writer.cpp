@@ -24,7 +24,8 @@ static bool isTaken(std::string_view name) {
       "operator or or_eq private protected public register reinterpret_cast requires restrict return short "
       "signed sizeof static static_assert static_cast struct switch template this thread_local throw true "
       "try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor "
-      "xor_eq kernels memcpy report Slice MTL NS NULL int8_t int16_t int32_t int64_t uint8_t uint16_t "
+      "xor_eq kernels main aligned_alloc free memcpy memset report Slice MTL NS NULL int8_t int16_t int32_t int64_t "
+      "uint8_t uint16_t "
       "uint32_t uint64_t size_t ";
   if (kTaken.find(base::concat(" ", name, " ")) != std::string_view::npos)
     return true;
