@@ -141,6 +141,21 @@ def test_the_largest_and_smallest_of_masks(lanes, random):
         assert out.tolist() == [(x > limit).any(), (x > limit).all(), (x > limit).sum()]
 
 
+@pytest.mark.parametrize("lanes", [1, 2, 32, 50])
+def test_masks_of_no_valid_lane_have_the_least_and_the_greatest_value(lanes):
+    @metile.kernel
+    def stores(X, Out, FROM, BLOCK: metile.constexpr):
+        i = metile.arange(0, BLOCK)
+        mask = metile.load(X + i, mask=i >= FROM) > 4
+        metile.store(Out + 0, metile.max(mask))
+        metile.store(Out + 1, metile.min(mask))
+        metile.store(Out + 2, metile.sum(mask))
+
+    out = np.full(3, -7, np.int32)
+    stores[(1,)](np.full(lanes, 9, np.int32), out, lanes, BLOCK=lanes)
+    assert out.tolist() == [0, 1, 0]
+
+
 INTEGER_PRODUCTS = [("u8", "u8"), ("i32", "i32"), ("u32", "u8"), ("u8", "f32"), ("f16", "i32")]
 
 

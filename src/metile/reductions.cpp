@@ -50,9 +50,10 @@ void Emitter::blockReduce(const Op& op) {
   const auto ofResult = [&](Expr* reduced) {
     return isMask ? b_.binary(BinaryOp::Ne, reduced, constant(dtype, 0)) : b_.cast(reduced, scalarOf(result.dtype));
   };
+  const auto ofNone = [&] { return isMask ? constant(dtype, name == "min") : identity(name, dtype); };
   Expr* value = operand(op, 0, {dtype});
   if (const Validity& valid = validOf(op.operands[0]); !valid.empty())
-    value = b_.select(allOf(valid), value, identity(name, dtype));
+    value = b_.select(allOf(valid), value, ofNone());
   if (trace_.threads == 1)
     return define(op, ofResult(value), {});
   const bool byWarps = trace_.threads % 32 == 0 && dtype != Dtype::U8 && dtype != Dtype::Index;
@@ -69,7 +70,7 @@ void Emitter::blockReduce(const Op& op) {
     b_.assign(b_.element(memory, position(Builtin::ThreadLocalId)), value);
   }
   barrier();
-  Variable* total = b_.let("total" + suffix, identity(name, dtype), true);
+  Variable* total = b_.let("total" + suffix, ofNone(), true);
   const auto number = [&](int64_t count) { return b_.integer(Scalar::I64, count); };
   Variable* at = b_.openFor("p" + suffix, number(0), number(parts), number(1));
   b_.assign(b_.read(total), combine(name, b_.read(total), b_.element(memory, b_.read(at))));
