@@ -16,6 +16,7 @@ import weakref
 import numpy as np
 
 from ._values import Traced, constexpr
+from ._watch import Unwatched, Watch
 
 _LIBRARIES = {"metile", "vortex", "numpy", "torch", "cupy", "ml_dtypes", *sys.stdlib_module_names} - {"__main__"}
 _NO_STATE = {*_LIBRARIES, "builtins", "_vortex", "_vortex_compiler"}
@@ -23,6 +24,7 @@ _DEPTH = 8
 _ARRAY_BYTES = 1 << 16  # a larger array is compared by identity
 _ATOMS = (int, str, bytes, complex, bool, type(None), type(Ellipsis))
 _ATOM_KINDS = frozenset(_ATOMS)
+_MOST_WATCHES = 16  # of one trace, whose names keep getting new objects that are equal
 _MISSING = object()
 _IS_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
@@ -170,6 +172,34 @@ def attributes_of(value) -> dict:
     return out
 
 
+def _is_leaf(value) -> bool:
+    """Its fingerprint is the value, or which one it is, and it is no array, which would be kept alive."""
+    if type(value) in _ATOM_KINDS or isinstance(value, (float, type, types.ModuleType, Traced)):
+        return not is_user_object(value)
+    if isinstance(value, (*_ATOMS, np.generic)):
+        return not is_user_object(value)
+    if isinstance(value, (constexpr, np.ndarray, bytearray, memoryview, array.array, types.GeneratorType)) or _is_iterator(value) or is_user_object(value):
+        return False
+    return _elements_of(value, lambda *_: None) is None
+
+
+def _slots_of(value) -> tuple | None:
+    """Names of attributes that are not in its dict. Unwatched: one has no value."""
+    if isinstance(value, constexpr):
+        return ()
+    if not is_user_object(value):
+        return None
+    names = []
+    for base in _changeable_bases(type(value)):
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__"):
+                if not hasattr(value, name):
+                    raise Unwatched
+                names.append(name)
+    return tuple(names)
+
+
 def cell_value(cell):
     try:
         return cell.cell_contents
@@ -206,9 +236,45 @@ class Outside:
         self._codes.clear()
         held = {id(value): value for _, _, value in self._plain} | {id(value): value for _, value in self._cells} | self._classes
         self._held = [(value, _state(value)) for value in held.values() if not isinstance(value, (*_ATOMS, float, types.ModuleType))]
+        self._watches_left = _MOST_WATCHES
+        self._watch()
 
     def is_current(self) -> bool:
         """Everything still is what it was."""
+        if self._watched is not None and self._watched.holds():
+            for value, state in self._unwatched:
+                if _state(value) != state:
+                    return False
+            return True
+        if not self._compare():
+            return False
+        self._watch()
+        return True
+
+    def _watch(self) -> None:
+        """What is held now, which is equal to what the trace holds."""
+        self._watched, self._unwatched = None, []
+        if self._watches_left == 0:
+            return
+        self._watches_left -= 1
+        watched, names_of = Watch(_is_leaf, _slots_of, lambda kind: () if kind is constexpr else _changeable_bases(kind)), {}
+        for names, name, _ in self._plain:
+            names_of.setdefault(id(names), (names, []))[1].append(name)
+        try:
+            for names, mine in names_of.values():
+                watched.add_names(names, mine)
+            for cell, _ in self._cells:
+                watched.add_cell(cell)
+        except (KeyError, ValueError):
+            return
+        now = {id(value): value for value in (*(names[name] for names, name, _ in self._plain), *(cell.cell_contents for cell, _ in self._cells))}
+        states = {id(value): state for value, state in self._held}
+        for value in {**now, **{id(value): value for value, _ in self._held}}.values():
+            if not watched.adds(value, isinstance(value, type) and id(value) in states):
+                self._unwatched.append((value, states[id(value)] if id(value) in states else _state(value)))
+        self._watched = watched
+
+    def _compare(self) -> bool:
         for names, name, value in self._plain:
             now = names.get(name, _MISSING)
             if now is not value and (type(now) is not type(value) or isinstance(now, types.FunctionType) or _state(now) != _state(value)):

@@ -25,6 +25,7 @@ _MANY = 1 << 62  # rows: as many as there are
 _REFUSED = "E0630"  # what is kept of a launch that has races
 _MOST_JUDGED = 16  # launches with other numbers: judging one takes some milliseconds
 _MOST_REMEMBERED = 4096  # launches that were judged, where each one must be
+_TAIL_FOLLOWS, _TAIL, _TAIL_ROWS = 1, 2, 3  # as src/python/direct_launch.cpp has them
 _MOST_KEPT = 64  # judgements that a process puts on disk for a kernel
 
 
@@ -239,6 +240,16 @@ class Specialised:
                 raise ValueError(f"kernel '{self.name}': the pointer of a tile begins with row {row} and moves by {' and '.join(map(str, moves))} rows: which "
                                  "rows its matrix has is not known. Say how many, `rows=…`")
         return offset, stride, max(numbers[slot.limit], 0) if slot.limit else _MANY
+
+    def windows(self, numbers: dict) -> list[tuple]:
+        """What a direct launch makes of its arguments: for each parameter argument, whether it is written, window, and what it is of a last row."""
+        followed = {slot.tail_of for slot in self.slots}
+        out = []
+        for index, slot in enumerate(self.slots):
+            of = slot if slot.tail_of is None else self.slots[slot.tail_of]
+            tail = _TAIL_FOLLOWS if index in followed else 0 if slot.tail_of is None else _TAIL if slot.rank else _TAIL_ROWS
+            out.append((slot.argument, slot.is_written, self.window(of, numbers) if of.rank > 1 else None, tail))
+        return out
 
     def _matrix(self, slot, size: int, numbers: dict) -> tuple[int, int, int]:
         """As window(), in memory of so many elements."""

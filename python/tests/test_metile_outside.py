@@ -81,6 +81,9 @@ def scale(x=1.0):
     return x * scale.factor
 
 
+scale.factor = 1.0
+
+
 def wrap(function):
     @functools.wraps(function)
     def wrapped(*args):

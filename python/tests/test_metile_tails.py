@@ -106,3 +106,29 @@ def test_launches_on_other_sizes_see_their_own_last_row(random):
         out[:] = range(32)
         moved[1](out, x, 0, 0, 8, 0, 0, 8, 0, 0, R=4, C=8)
         np.testing.assert_array_equal(x, out[:size])
+
+
+def test_launches_with_and_without_such_a_row_take_turns(monkeypatch, random):
+    """Each kind goes straight to the runtime from the second launch on."""
+    if metile._dispatch.interprets():
+        pytest.skip("the interpreter has no straight launches")
+    kernel = metile.kernel(moved.fn)
+
+    def launch(size, to_size):
+        x, out = random.integers(1, 99, size).astype(np.float32), random.integers(1, 99, to_size).astype(np.float32)
+        at, inside = elements(size, 1, 5, 0, 0, (4, 8))
+        tile, wanted = np.where(inside, x[np.clip(at, 0, size - 1)], 0).astype(np.float32), out.copy()
+        at, inside = elements(to_size, 0, 6, 0, 0, (4, 8))
+        wanted[at[inside]] = tile[inside]
+        kernel[1](x, out, 0, 0, 5, 0, 0, 6, 1, 0, R=4, C=8)
+        np.testing.assert_array_equal(out, wanted, str((size, to_size)))
+
+    launch(21, 24)
+    launch(19, 24)
+    monkeypatch.setattr(metile.frontend.kernel.Launcher, "_run", None)
+    for _ in range(3):
+        launch(21, 24)
+        launch(19, 24)
+        launch(13, 24)
+    with pytest.raises(TypeError):  # both matrices end within a row: not seen before
+        launch(19, 23)

@@ -33,12 +33,16 @@ struct Window {
   int64_t offset, stride, most;
 };
 
+/// What a matrix may end with: a row that its memory ends within, as python/metile/_tails.py says.
+enum class Tail : uint8_t { None, Follows, Is, Rows };
+
 /// A parameter of the kernel.
 struct Slot {
   size_t argument;
   bool isWritten;
-  std::optional<Window> window;  ///< of a matrix
-  bool isLast = false;           ///< no later parameter is over the same argument
+  std::optional<Window> window;  ///< of a matrix; of a last row and of the number of whole ones that of their matrix
+  Tail tail = Tail::None;
+  bool isLast = false;  ///< no later parameter is over the same argument
 };
 
 /// Memory of an argument.
@@ -118,7 +122,7 @@ struct Call {
 
 class DirectLaunch {
 public:
-  using Slots = std::vector<std::tuple<size_t, bool, std::optional<std::tuple<int64_t, int64_t, int64_t>>>>;
+  using Slots = std::vector<std::tuple<size_t, bool, std::optional<std::tuple<int64_t, int64_t, int64_t>>, uint8_t>>;
 
   /// `given`: "int", "float", or the element type and the first argument over the same memory. `numbers`: the integers that windows follow
   /// from; a call with others is not made.
@@ -130,8 +134,8 @@ public:
       const bool isNumber = kind == "int" || kind == "float";
       given_.push_back({!isNumber, kind == "float", isNumber ? DType::F32 : dtypeNamed(kind), first});
     }
-    for (const auto& [argument, isWritten, window] : slots) {
-      slots_.push_back({argument, isWritten, std::nullopt, false});
+    for (const auto& [argument, isWritten, window, tail] : slots) {
+      slots_.push_back({argument, isWritten, std::nullopt, static_cast<Tail>(tail), false});
       if (window)
         slots_.back().window = {std::get<0>(*window), std::get<1>(*window), std::get<2>(*window)};
     }
@@ -250,12 +254,24 @@ private:
     }
     const auto [offset, stride, most] = *slot.window;
     const int64_t rest = matrix.extents[0] - offset;
-    if (offset < 0 || stride <= 0 || rest <= 0 ||
-        (rest % stride != 0 && rest / stride < most))  // the last row is not whole
+    if (offset < 0 || stride <= 0 || rest <= 0)
       return false;
-    matrix.byteOffset += static_cast<uint64_t>(offset) * byteSize(matrix.type);
-    matrix.extents = {std::min(rest / stride, most), stride};
-    matrix.strides = {stride, 1};
+    const bool isCut = rest % stride != 0 && rest / stride < most;  // the last row is not whole
+    if (isCut != (slot.tail != Tail::None))
+      return false;
+    int64_t first = offset, rows = std::min(rest / stride, most), columns = stride;
+    if (slot.tail == Tail::Rows) {
+      passed.emplace_back(rows);
+      return true;
+    }
+    if (slot.tail == Tail::Is) {
+      first += rows * stride;
+      columns = matrix.extents[0] - first;
+      rows = 1;
+    }
+    matrix.byteOffset += static_cast<uint64_t>(first) * byteSize(matrix.type);
+    matrix.extents = {rows, columns};
+    matrix.strides = {columns, 1};
     passed.emplace_back(std::move(matrix));
     return true;
   }

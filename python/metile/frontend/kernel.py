@@ -8,7 +8,6 @@ import os
 import re
 import threading
 import types
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +17,15 @@ import vortex
 from vortex import _foreign, _overlap
 
 from .. import _params
-from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap, resident, share_memory
+from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap, share_memory
+from .._direct import direct_key, direct_launch
 from .._dispatch import Dispatcher, device_for, finish, in_stream, interprets
 from .._outside import Outside
 from .._specialised import Specialised, dump
 from .._trace import LoweringError, OutOfResources, Trace, is_machinery, is_recording, recording, remember_source
 from .._values import Traced, constexpr, is_number, unwrap
 from ..runtime.buffer import Buffer
-from ..runtime.device import Device, launch_mode
+from ..runtime.device import Device
 from ..runtime.environment import is_on
 
 __all__ = ["Kernel", "LoweringError", "OutOfResources", "kernel"]
@@ -37,6 +37,7 @@ _RAISE = dis.opmap["RAISE_VARARGS"]
 _BEYOND_F32 = float.fromhex("0x1.ffffffp127")  # and more is rounded to infinity
 _MOST_LANES = (1 << 31) - 1  # more does not fit the numbers of lanes
 _LONG_ROW = 32768  # elements: shorter rows stay in the second-level cache of CPUs, where another pass costs less than collecting sums
+_MOST_DIRECT = 64  # of a kernel
 _KEPT = 16  # traces per specialisation, for different values of what they read from outside
 
 
@@ -83,6 +84,7 @@ class Kernel:
         self._compiling = threading.RLock()
         remember_source(fn.__code__.co_filename)
         self._direct_launches: dict = {}
+        self._direct_tails: dict = {}  # the same, of launches with last rows that are not whole
         self._leads = list(self.signature.parameters)[: len(self.runtime)] == self.runtime  # runtime arguments stand before constexprs
         self._leading = len(self.runtime) if self._leads else -1
         self._defaults = {name: parameter.default for name, parameter in self.signature.parameters.items() if parameter.default is not parameter.empty}
@@ -335,23 +337,6 @@ def _has_several(grid, axis: int) -> bool:
     return grid[axis] > 1 and 0 not in grid
 
 
-class _DirectLaunch(NamedTuple):
-    launch: Callable[[_vortex.Stream, tuple, object], bool]
-    device: Device
-    outside: Outside
-    mode: tuple
-    buffers: tuple  # (argument, is it written)
-    free: set | None  # launches without races; None: all are
-
-    def run(self, args: tuple, grid) -> bool:
-        """False: nothing has run."""
-        if self.free is not None and _numbers_and_grid(args, grid) not in self.free:
-            return False
-        if self.buffers:
-            args = resident(args, self.buffers, self.device)
-        return args is not None and self.launch(self.device.stream, args, grid)
-
-
 class Launcher:
     """A kernel on a grid."""
 
@@ -368,15 +353,23 @@ class Launcher:
             self._run(args, kwargs, self._grid(kwargs))
             return
         try:
-            key = _direct_key(given, constants, grid)
+            key = direct_key(given, constants, grid)
             known = kernel._direct_launches.get(key)
         except TypeError:  # what is no constexpr, a grid that is none
             key = known = None
-        if known is not None and known.mode == launch_mode() and known.outside.is_current() and known.run(given, grid):
+        if known is not None and known.is_current() and known.run(given, grid):
             return
-        made = self._run(args, kwargs, grid)
-        if key is not None:
-            self._remember(key, given, constants, grid, *made[:3])
+        if kernel._direct_tails and key is not None:
+            known = kernel._direct_tails.get(key)
+            if known is not None and known.is_current() and known.run(given, grid):
+                return
+        specialised, values, numbers, _ = self._run(args, kwargs, grid)
+        made = None if key is None else direct_launch(given, constants, grid, specialised, values, numbers)
+        if made is not None:
+            launches = kernel._direct_tails if specialised.has_tails else kernel._direct_launches
+            if len(launches) >= _MOST_DIRECT:
+                launches.clear()
+            launches[key] = made
 
     def _plain(self, args: tuple, kwargs: dict) -> tuple | None:
         """(runtime arguments in order, the other keywords, the grid); None: the call must be bound by the signature."""
@@ -405,28 +398,6 @@ class Launcher:
         given = {**kernel._defaults, **kwargs}
         constants = {name: unwrap(given[name]) for name in kernel.constexprs if name in given}
         return self.grid(constants) if len(constants) == len(kernel.constexprs) else None
-
-    def _remember(self, key: tuple, args: tuple, kwargs: dict, grid, specialised: Specialised, values: list, numbers: dict) -> None:
-        """The next launch like this one goes straight to the runtime, if it is of a kind that can."""
-        kernel = self.kernel
-        if specialised.prints or specialised.has_tails or interprets():
-            return
-        device = device_for(values)
-        arrays = (vortex.Array, Buffer, *((np.ndarray,) if device.is_cpu else _foreign.torch_types()))
-        if not all(type(value) in arrays or isinstance(value, (int, float, np.integer, np.floating)) for value in args) or not all(map(_is_equal_to_itself_alone, kwargs.values())):
-            return
-        slots = [(slot.argument, slot.is_written, specialised.window(slot, numbers) if slot.rank > 1 else None)
-                 for slot in specialised.slots]
-        is_fixed = specialised.depends_on_numbers or any(window for _, _, window in slots)
-        fixed = [(index, values[index]) for index, kind in enumerate(specialised.kinds) if kind == "int"] if is_fixed else []
-        direct = _vortex.DirectLaunch(specialised.loaded(device), device.native, [(kind, 0) if isinstance(kind, str) else kind for kind in specialised.kinds],
-                                      slots, fixed)
-        written = {slot.argument for slot in specialised.slots if slot.is_written}
-        buffers = tuple((index, index in written) for index, value in enumerate(args) if type(value) is Buffer)
-        if len(kernel._direct_launches) >= _KEPT * 4:
-            kernel._direct_launches.clear()
-        free = specialised.free_launches(_numbers_and_grid(args, grid))
-        kernel._direct_launches[key] = _DirectLaunch(direct.run, device, specialised.outside, launch_mode(), buffers, free)
 
     def prepare(self, /, *args, **kwargs) -> Dispatcher:
         """Runs the kernel once; the object returned runs it again on the same arguments."""
@@ -462,25 +433,6 @@ class Launcher:
         return specialised, values, numbers, grid
 
 
-def _numbers_and_grid(args: tuple, grid) -> tuple:
-    """What decides whether a launch has races."""
-    return *[value for value in args if isinstance(value, (int, np.integer))], grid
-
-
-def _direct_key(args: tuple, kwargs: dict, grid) -> tuple:
-    """Of direct launches: the axes on which there are several instances, the kinds of the arguments, constexprs."""
-    if type(grid) is not tuple:
-        axes = grid > 1
-    elif len(grid) == 1:
-        axes = grid[0] > 1
-    else:
-        axes = 0 not in grid and tuple([extent > 1 for extent in grid])
-    if len(kwargs) == 1:
-        ((name, value),) = kwargs.items()
-        return axes, *map(type, args), (name, value), type(value)
-    return axes, *map(type, args), *kwargs.items(), *map(type, kwargs.values())
-
-
 def _frozen(value):
     """Lists as constexprs are the tuples that they are now."""
     return tuple(map(_frozen, value)) if type(value) in (list, tuple) else value
@@ -498,11 +450,6 @@ def _constant(item: tuple) -> tuple:
     """A constexpr as a key: 0.0 and -0.0 are two, NaN is one."""
     name, value = item
     return name, type(value), *((repr(value),) if isinstance(value, float) else (value, repr(value)) if isinstance(value, tuple) else (value,))
-
-
-def _is_equal_to_itself_alone(value) -> bool:
-    """Among values of its type: 0.0 equals -0.0, and tuples may hold such."""
-    return type(value) in (int, bool, str) or type(value) is float and value != 0
 
 
 def kernel(fn) -> Kernel:
