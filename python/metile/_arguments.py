@@ -177,13 +177,19 @@ def share_memory(specialised, values: list) -> bool:
                for first, second in itertools.combinations(arrays, 2) for a, b in ((values[first], values[second]),))
 
 
+def _named(specialised, index: int) -> str:
+    """An argument, with those that are the same array."""
+    name, *others = [name for name, kind in zip(specialised.kernel.runtime, specialised.kinds) if not isinstance(kind, str) and kind[1] == index]
+    return f"argument '{name}'" + "".join(f" (and '{other}')" for other in others)
+
+
 def refuse_overlap(specialised, values: list, everywhere: bool) -> None:
     """Of arrays that the runtime sees copies of: strided ones, and with `everywhere` all in host memory (a GPU has a copy of each, the interpreter sees
     no addresses)."""
     if not everywhere and all(getattr(value, "layout", None) is None for value in values):
         return
     written = {slot.argument for slot in specialised.slots if slot.is_written}
-    arrays = [_overlap.HostArray(f"argument '{values[index]._name}'", array, index in written, everywhere or values[index].layout is not None)
+    arrays = [_overlap.HostArray(_named(specialised, index), array, index in written, everywhere or values[index].layout is not None)
               for index in sorted({slot.argument for slot in specialised.slots if slot.rank}) if (array := _memory(values[index])) is not None]
     if reason := _overlap.overlap_of(arrays):
         raise ValueError(f"cannot launch kernel '{specialised.name}': {reason}")

@@ -74,15 +74,21 @@ def _wrap_operators():
         setattr(constexpr, f"__{name}__", comparison(getattr(operator, name)))
 
 
+def _is_bfloat16(value) -> bool:
+    """A scalar of ml_dtypes, which is no floating of NumPy's."""
+    return isinstance(value, np.generic) and value.dtype.name == "bfloat16"
+
+
 def unwrap(value):
-    return value.value if isinstance(value, constexpr) else value
+    value = value.value if isinstance(value, constexpr) else value
+    return float(value) if _is_bfloat16(value) else value
 
 
 _wrap_operators()
 
 
 def is_number(value) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating, np.bool_, constexpr))
+    return isinstance(value, (int, float, np.integer, np.floating, np.bool_, constexpr)) or _is_bfloat16(value)
 
 
 def operand(trace: Trace, value, what: str) -> str:

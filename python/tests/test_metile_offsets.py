@@ -1,4 +1,4 @@
-"""Offsets of pointers add up in 64 bits, whatever types they have."""
+"""Offsets of pointers add up in 64 bits, whatever types they have; literals and scalars take the type of the other side."""
 import numpy as np
 import pytest
 
@@ -103,3 +103,19 @@ def test_float_literals_take_the_type_of_the_other_side_on_either_side(function,
     kernel[1](x, left, right)
     for found in (left, right):
         np.testing.assert_array_equal(found, found.astype(np.float16), err_msg="an f16")
+
+
+def test_scalars_of_ml_dtypes_are_numbers():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    constant = ml_dtypes.bfloat16(2.5)
+
+    @metile.kernel
+    def kernel(X, Out, FACTOR: metile.constexpr):
+        lanes = metile.arange(0, 8)
+        x = metile.load(X + lanes)
+        metile.store(Out + lanes, metile.where(x > constant, constant * x, x - constant) + metile.maximum(x, FACTOR))
+
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    for factor in (ml_dtypes.bfloat16(1.5), ml_dtypes.bfloat16(3)):
+        kernel[1](x, out, FACTOR=factor)
+        np.testing.assert_array_equal(out, np.where(x > 2.5, 2.5 * x, x - 2.5) + np.maximum(x, float(factor)))

@@ -185,3 +185,14 @@ def test_tiles_begin_in_their_array_and_their_rows_have_elements(where, first, s
     with pytest.raises(ValueError, match=f"kernel 'moved': a tile has rows of {stride} elements from element -?[0-9]+ on"):
         moved[(1,)](np.ones(64, np.float32)[32:], out, first, stride)
     assert (out == 5).all()
+
+
+def test_an_overlap_names_all_parameters_of_an_array(where):
+    @metile.kernel
+    def kernel(X, Y, Out):
+        lanes = metile.arange(0, 8)
+        metile.store(Out + lanes, metile.load(X + lanes) + metile.load(Y + lanes))
+
+    z = np.zeros(8, np.float32)
+    with pytest.raises(ValueError, match=r"argument 'X' and argument 'Y' \(and 'Out'\) share memory, and the kernel writes argument 'Y' \(and 'Out'\)"):
+        kernel[1](z[::-1], z, z)

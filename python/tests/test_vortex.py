@@ -81,6 +81,8 @@ def test_a_prepared_launch_repeats(program, device):
     step()
     step.repeat(4)
     np.testing.assert_array_equal(x, np.full(33, 5, np.float32))
+    with pytest.raises(OverflowError, match=r"less than 2\*\*64 times"):
+        step.repeat(2**70)
     del step
     assert sys.getrefcount(x) == holders
 

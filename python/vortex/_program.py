@@ -65,6 +65,8 @@ class Prepared:
         """Runs it `times` times in order. Ctrl-C ends it between two runs."""
         if isinstance(times, bool) or not isinstance(times, (int, np.integer)) or times < 0:
             raise ValueError(f"repeat takes a number of times, not {times!r}")
+        if times >= 1 << 64:
+            raise OverflowError(f"repeat takes less than 2**64 times, not {times}")
         self._launch.repeat(self._stream, int(times))
 
 

@@ -170,8 +170,6 @@ class Kernel:
         """(values, their kinds, ints by name). A kind says how the argument is traced; arrays over the same memory share one."""
         values, kinds, numbers, seen = [], [], {}, {}
         for index, (name, value) in enumerate(runtime.items()):
-            if isinstance(value, np.generic) and value.dtype.name == "bfloat16":  # of ml_dtypes
-                value = float(value)
             if isinstance(value, Buffer):
                 value = BufferArgument(value, name)
                 array = value._buffer._flat
