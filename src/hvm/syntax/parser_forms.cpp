@@ -32,17 +32,18 @@ void Parser::closeCloned(BinderId binder, Side side, NodeId& body) {
 }
 
 NodeId Parser::lambda() {
-  if (++depth_ > kMaxDepth)
-    return depth_--, term(0);
   NodeId result = cursor_->take("{") ? braces() : cursor_->take("$") ? unscopedLambda() : namedLambda();
-  --depth_;
   return cursor_->failed() ? 0 : result;
 }
 
 /// What follows a lambda's name: `.` and the body, or `,` and a further head.
 NodeId Parser::lambdaBody() {
-  if (cursor_->take(","))
-    return lambda();
+  if (cursor_->take(",")) {
+    ++depth_;
+    NodeId body = depth_ > kMaxDepth ? term() : lambda();  // term() reports the depth
+    --depth_;
+    return body;
+  }
   if (!cursor_->take("."))
     cursor_->fail("`.` or `,`");
   return term();
@@ -182,8 +183,6 @@ bool Parser::pattern(Case& found) {
 }
 
 NodeId Parser::binding() {
-  if (++depth_ > kMaxDepth)
-    return depth_--, term(0);
   bool isStrict = cursor_->take("!");
   bool isCloned = cursor_->take("&");
   std::string name = binderName();
@@ -192,7 +191,6 @@ NodeId Parser::binding() {
     result = dup(name, isCloned);
   else
     result = let(name, isCloned, isStrict);
-  --depth_;
   return cursor_->failed() ? 0 : result;
 }
 

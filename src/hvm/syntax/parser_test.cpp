@@ -32,6 +32,9 @@ TEST(Parser, NumbersHave32Bits) {
   EXPECT_EQ(mainOf(*program).value, 4294967295u);
   EXPECT_EQ(errorOf("@main = 4294967296"), "PARSE_ERROR (p.hvm4:1:9)");
   EXPECT_EQ(errorOf("@main = 1 + 99999999999999999999999999"), "PARSE_ERROR (p.hvm4:1:13)");
+  EXPECT_EQ(errorOf("@main = 18446744073709551617"), "PARSE_ERROR (p.hvm4:1:9)");  // 2^64 + 1
+  EXPECT_EQ(errorOf("@main = 18446744073709551617n"), "PARSE_ERROR (p.hvm4:1:9)");
+  EXPECT_EQ(errorOf("@main = λ{18446744073709551617: 1; 2}"), "PARSE_ERROR (p.hvm4:1:11)");
   EXPECT_EQ(errorOf("@main = λ{4294967296: 1; 2}"), "PARSE_ERROR (p.hvm4:1:11)");
 }
 
@@ -130,6 +133,40 @@ TEST(Parser, DeepNestingIsAnErrorAndLongListsAreNot) {
   for (int i = 0; i < 100000; ++i)
     text += "1,";
   EXPECT_EQ(errorOf(text + "]"), "");
+}
+
+// Every form counts once, whatever functions of the parser read it.
+TEST(Parser, FourThousandTermsLieInsideEachOther) {
+  for (const auto& [opening, closing] : {std::pair("λx.", ""),
+                                         {"λ&x.", ""},
+                                         {"λx&.", ""},
+                                         {"λ$x.", ""},
+                                         {"x,", ""},  // after a first λ
+                                         {"λ{0: ", "}"},
+                                         {"λ{", "}"},
+                                         {"(", ")"},
+                                         {"#A{", "}"},
+                                         {"[", "]"},
+                                         {"↑", ""},
+                                         {"1 <> ", ""},
+                                         {"@f(", ")"},
+                                         {"!x = 1; ", ""},
+                                         {"!!x = 1; ", ""},
+                                         {"!x&A = 1; ", ""},
+                                         {"!x&(1) = 1; ", ""},
+                                         {"&A{1, ", "}"}}) {
+    for (const auto& [depth, isAllowed] : {std::pair(3999, true), {4000, false}}) {
+      const bool isListOfParameters = std::string_view(opening) == "x,";
+      std::string text = isListOfParameters ? "@main = λ" : "@main = ";
+      for (int i = isListOfParameters; i < depth; ++i)
+        text += opening;
+      text += isListOfParameters ? "y.7" : "7";
+      for (int i = 0; i < depth; ++i)
+        text += closing;
+      const std::string error = errorOf(text + "\n");
+      EXPECT_EQ(error.empty(), isAllowed) << depth << " times " << opening << ": " << error;
+    }
+  }
 }
 
 TEST(Parser, ALetOfALambdaMayHaveAnyLambda) {
