@@ -356,9 +356,9 @@ int run(const Settings& settings, const Program& program) {
 int runCommand(const std::vector<std::string>& arguments) {
   for (const std::string& word : arguments) {
     if (word == "--help" || word == "-h")
-      return std::fputs(kHelp, stdout), 0;
+      return std::fputs(kHelp, stdout), finish();
     if (word == "--version")
-      return std::puts("hvm (Vortex) " VORTEX_VERSION), 0;
+      return std::puts("hvm (Vortex) " VORTEX_VERSION), finish();
   }
   Settings settings;
   settings.evaluation.memoryBytes = 0;

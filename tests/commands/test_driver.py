@@ -141,6 +141,8 @@ def test_wrong_names_are_refused(vortex, kernels, tmp_path):
     empty.write_text("fn main() {}\n")
     failure(vortex("run", empty, "--device", "warp9", status=1), "E0802")
     failure(vortex("bench", empty, status=1), "E0808")
+    failure(vortex("test", empty, status=1), "E0808")
+    failure(vortex("test", kernels, "--filter", "nothing", status=1), "E0808")
     assert vortex("run", status=2).stderr
     assert vortex("frobnicate", status=2).stderr
 

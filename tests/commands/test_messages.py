@@ -71,6 +71,34 @@ def test_a_full_disk_behind_the_output_is_named(program, tmp_path):
     assert done.returncode == 1 and "No space left" in done.stderr
 
 
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"], ["hvm", "--help"], ["hvm", "--version"]])
+def test_a_full_disk_behind_the_help_is_an_error(program, words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([program, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "cannot write" in done.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_the_cause(vortex, tmp_path):
+    path = tmp_path / "k.vx"
+    path.write_text("kernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * 2.0 }\n")
+    assert f"cannot create {path}/out: Not a directory" in vortex("build", path, "-o", path / "out", status=1).stderr
+
+
+def test_a_dimension_has_one_value(vortex, tmp_path):
+    path = tmp_path / "k.vx"
+    path.write_text("kernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * 2.0 }\n")
+    done = vortex("build", path, "--dim", "N=5", "--dim", "N=6", "-o", tmp_path, status=1)
+    assert done.stderr.startswith("error[E0805]: --dim N=5 and --dim N=6")
+    vortex("build", path, "--dim", "N=5", "--dim", "N=5", "-o", tmp_path)
+
+
+def test_what_is_built_is_told_as_json(vortex, tmp_path):
+    (tmp_path / "k.vx").write_text("kernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * 2.0 }\n")
+    [plain] = json.loads(vortex("build", tmp_path / "k.vx", "-o", tmp_path, "--json").stdout)
+    [header] = json.loads(vortex("build", tmp_path / "k.vx", "-o", tmp_path, "--json", "--header").stdout)
+    assert plain["kernel"] == header["kernel"] == "k" and header["files"] == [str(tmp_path / "k.k.hpp")]
+
+
 @pytest.mark.parametrize("id", ["E0450", "e0450"])
 def test_explains_ids_in_either_case(vortex, id):
     assert vortex("explain", id).stdout.startswith("E0450: ")
@@ -92,11 +120,25 @@ def test_prints_its_version(vortex):
     (["run", "x.vx", "--max-steps", "5"], "--max-steps requires --check"),
     (["bench", "x.vx", "--samples", "0"], "--samples"),
     (["bench", "x.vx", "--dim", "N"], "--dim"),
+    (["run", "x.vx", "--kernel", "k"], "--kernel is an option of Metal source, which `x.vx` is not"),
+    (["run", "x.vx", "--grid", "3"], "--grid is an option of Metal source"),
+    (["build", "x.vx", "-I", "."], "-I is an option of Metal source"),
+    (["check", "x.vx", "y.vx", "--buffer", "0=f32[1]"], "--buffer is an option of Metal source"),
+    (["run", "x.metal", "--deny", "races"], "--deny is an option of Vortex programs, which `x.metal` is not"),
+    (["build", "x.metal", "--dim", "N=3"], "--dim is an option of Vortex programs"),
+    (["build", "x.metal", "--header"], "--header is an option of Vortex programs"),
+    (["check", "x.metal", "--emit", "flow"], "--emit is an option of Vortex programs"),
+    (["run", "x.metal", "--", "3"], "arguments behind `--`"),
+    (["run", "x.vx", "--deny", "races", "--allow", "races"], "--allow"),
+    (["build", "x.vx", "--kernel", ""], "--kernel: a name is missing"),
+    (["build", "x.vx", "--emit", "vx", "--header"], "excludes"),
+    (["build", "x.vx", "--header", "--memory"], "excludes"),
+    (["fmt", "x.vx", "--deny", "races"], "--deny"),
 ])
 def test_wrong_command_lines_are_errors_also_as_json(vortex, words, message):
     told = vortex(*words, status=2)
     assert told.stdout == "" and told.stderr.startswith("error[E0810]: ") and message in told.stderr, told.stderr
-    [error] = json.loads(vortex(*words, "--json", status=2).stderr)
+    [error] = json.loads(vortex("--json", *words, status=2).stderr)
     assert error["id"] == "E0810" and message in error["message"]
 
 

@@ -8,8 +8,10 @@
 namespace vortex::tools {
 
 Result<void> BuildOutputs::write(const std::string& folder) const {
-  std::error_code ignored;  // the files' own errors say more
-  std::filesystem::create_directories(folder, ignored);
+  if (!folder.empty())
+    if (auto made = base::createFolders(folder); !made)
+      return made;
+  std::error_code ignored;
   std::vector<std::optional<std::string>> before;
   for (const File& file : files_) {
     std::optional<std::string> old;

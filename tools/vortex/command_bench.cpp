@@ -158,7 +158,7 @@ int commandBench(const Settings& settings) {
     print(function->name, measured);
   }
   if (found == 0)
-    return failWith(settings, "E0808", "`" + settings.files[0] + "` has nothing marked @bench");
+    return failWith(settings, "E0808", nothingMarked(settings, "@bench"));
   return 0;
 }
 

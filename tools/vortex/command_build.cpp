@@ -54,6 +54,22 @@ std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::st
                       lastLine ? ", " + memoryReportJson(kernel, lastLine) : "", "}");
 }
 
+std::string textReport(const artifact::Kernel& kernel, const std::vector<std::string>& files, uint32_t lastLine) {
+  std::string text =
+      base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", base::join(files, " "),
+                   "\n  Code:      ", kernel.code.size(), " bytes in ", kernel.phases.size(),
+                   kernel.phases.size() == 1 ? " phase\n" : " phases\n");
+  if (!kernel.absent.empty())
+    text +=
+        base::concat("  Left out:  ", kernel.absent.size(), " entry points: ", base::join(kernel.absent, ", "), "\n");
+  text += lastLine ? memoryReport(kernel, lastLine) : memorySummary(kernel);
+  for (const artifact::Fact& fact : kernel.facts)
+    text += base::concat("  ", fact.key, ": ", fact.estimated ? "~" : "", fact.value, "\n");
+  for (const std::string& note : kernel.notes)
+    text += "  - " + note + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string stageOf(const std::string& emit) {
@@ -64,19 +80,13 @@ std::string stageOf(const std::string& emit) {
                           : "assembly";
 }
 
-std::string buildReport(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine) {
-  std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files,
-                                  "\n  Code:      ", kernel.code.size(), " bytes in ", kernel.phases.size(),
-                                  kernel.phases.size() == 1 ? " phase\n" : " phases\n");
-  if (!kernel.absent.empty())
-    text +=
-        base::concat("  Left out:  ", kernel.absent.size(), " entry points: ", base::join(kernel.absent, ", "), "\n");
-  text += lastLine ? memoryReport(kernel, lastLine) : memorySummary(kernel);
-  for (const artifact::Fact& fact : kernel.facts)
-    text += base::concat("  ", fact.key, ": ", fact.estimated ? "~" : "", fact.value, "\n");
-  for (const std::string& note : kernel.notes)
-    text += "  - " + note + "\n";
-  return text;
+std::string buildReport(const Settings& settings, const artifact::Kernel& kernel, const std::vector<std::string>& files,
+                        uint32_t lastLine) {
+  return settings.json ? jsonReport(kernel, files, lastLine) : textReport(kernel, files, lastLine);
+}
+
+void writeReports(const Settings& settings, const std::vector<std::string>& reports) {
+  writeOutput(settings.json ? "[" + base::join(reports, ",\n ") + "]\n" : base::join(reports, "\n"));
 }
 
 static const char* extensionOf(const std::string& target) {
@@ -320,8 +330,7 @@ static int buildKernel(Session& session, const lang::Function& kernel, const std
   source::SourceRange end = kernel.range;
   end.begin = end.end;
   const uint32_t lastLine = settings.memory ? session.sources().lineColumn(end).line : 0;
-  reports.push_back(settings.json ? jsonReport(built, *files, lastLine)
-                                  : buildReport(built, base::join(*files, " "), lastLine));
+  reports.push_back(buildReport(settings, built, *files, lastLine));
   return 0;
 }
 
@@ -347,10 +356,8 @@ int commandBuild(const Settings& settings) {
       status = failWith(settings, "E0801", written.error().message);
   if (status != 0)  // nothing is written
     reports.clear();
-  if (settings.json && settings.emit.empty())
-    writeOutput("[" + base::join(reports, ",\n ") + "]\n");
-  else
-    writeOutput(base::join(reports, "\n"));
+  if (settings.emit.empty())
+    writeReports(settings, reports);
   if (settings.time)
     session.printTimes();
   return status;

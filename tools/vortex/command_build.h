@@ -27,8 +27,11 @@ std::string stageOf(const std::string& emit);
 /// artifact. The files' names; nothing after an error message.
 std::optional<std::vector<std::string>> collectFiles(const Settings& settings, artifact::Kernel& kernel,
                                                      const std::string& stem, BuildOutputs& outputs);
-/// `lastLine`: the kernel's; 0: without the memory report.
-std::string buildReport(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine);
+/// What was made of a kernel, as text or, where the settings say so, JSON. `lastLine`: the kernel's; 0: without the memory report.
+std::string buildReport(const Settings& settings, const artifact::Kernel& kernel, const std::vector<std::string>& files,
+                        uint32_t lastLine);
+/// All of them on the standard output.
+void writeReports(const Settings& settings, const std::vector<std::string>& reports);
 
 /// The parts of a list with commas.
 std::vector<std::string> splitList(const std::string& list);

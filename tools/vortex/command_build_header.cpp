@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "source/json.h"
 #include "tools/vortex/command_build.h"
 #include "tools/vortex/cpp_header.h"
 
@@ -38,6 +39,8 @@ bool buildTarget(const Settings& settings, std::vector<Built>& built) {
     built[i].name = kernels[i]->artifactName;
     built[i].artifacts.push_back(*compiled);
   }
+  if (settings.time)
+    session.printTimes();
   return !kernels.empty();
 }
 
@@ -53,17 +56,21 @@ int buildHeaders(const Settings& settings) {
   }
   const std::filesystem::path source = settings.files[0];
   BuildOutputs outputs;
-  std::string report;
+  std::vector<std::string> reports;
   for (const Built& kernel : built) {
     const std::string path =
         (std::filesystem::path(settings.output) / base::concat(source.stem().string(), ".", kernel.name, ".hpp"))
             .string();
     outputs.add(path, cppHeader(kernel.artifacts, source.filename().string()));
-    report += base::concat(kernel.name, ": ", path, "\n");
+    reports.push_back(settings.json ? base::concat("{\"kernel\": ", source::jsonString(kernel.name), ", \"files\": [",
+                                                   source::jsonString(path), "]}")
+                                    : base::concat(kernel.name, ": ", path, "\n"));
   }
   if (auto written = outputs.write(settings.output); !written)
     return failWith(settings, "E0801", written.error().message);
-  writeOutput(report);
+  if (!settings.json)
+    reports = {base::join(reports, "")};
+  writeReports(settings, reports);
   return 0;
 }
 

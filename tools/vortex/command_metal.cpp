@@ -73,7 +73,7 @@ int runMetal(const Settings& settings) {
 }
 
 static int buildKernel(const Settings& settings, const msl::Request& request, BuildOutputs& outputs,
-                       std::string& reports) {
+                       std::vector<std::string>& reports) {
   auto response = read(settings, request);
   if (!response)
     return 1;
@@ -89,7 +89,7 @@ static int buildKernel(const Settings& settings, const msl::Request& request, Bu
   const auto files = collectFiles(settings, built, std::filesystem::path(request.file).stem().string(), outputs);
   if (!files)
     return 1;
-  reports += (reports.empty() ? "" : "\n") + buildReport(built, base::join(*files, " "), 0);
+  reports.push_back(buildReport(settings, built, *files, 0));
   return 0;
 }
 
@@ -111,7 +111,7 @@ int buildMetal(const Settings& settings) {
       return failWith(settings, "E0807", "`" + launch->request.file + "` has no kernel");
   }
   BuildOutputs outputs;
-  std::string reports;
+  std::vector<std::string> reports;
   int status = 0;
   for (const std::string& kernel : kernels) {
     launch->request.kernel = kernel;
@@ -121,7 +121,7 @@ int buildMetal(const Settings& settings) {
     return status;
   if (auto written = outputs.write(settings.output); !written)
     return failWith(settings, "E0801", written.error().message);
-  writeOutput(reports);
+  writeReports(settings, reports);
   return 0;
 }
 

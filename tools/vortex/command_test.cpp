@@ -31,6 +31,8 @@ int commandTest(const Settings& settings) {
     if (settings.time)
       session.printTimes();
   }
+  if (passed + failed == 0)
+    return failWith(settings, "E0808", nothingMarked(settings, "@test"));
   writeOutput(settings.json ? base::concat("[", base::join(reports, ",\n "), "]\n")
                             : base::concat(passed, " passed, ", failed, " failed\n"));
   return failed == 0 ? 0 : 1;

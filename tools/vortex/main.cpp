@@ -9,26 +9,39 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 #include <optional>
+#include <sstream>
+#include <tuple>
 #include <unistd.h>
 
 using namespace vortex::tools;
 
+/// Options that only some files take.
+struct FileOptions {
+  std::vector<const CLI::Option*> ofMetal, ofVortex;
+};
+
 static void addFiles(CLI::App* command, Settings& settings, bool many) {
+  auto* option = command->add_option("file", settings.files, many ? "source files" : "source file")->required();
+  if (!many)
+    option->expected(1);
+}
+
+static void addRaces(CLI::App* command, Settings& settings, FileOptions& files) {
   using vortex::lang::flow::RacePolicy;
-  const auto races = [command, &settings](const char* name, RacePolicy policy, const char* help) {
-    command
+  const auto races = [&](const char* name, RacePolicy policy, const char* help) {
+    return command
         ->add_option_function<std::string>(
             name, [&settings, policy](const std::string&) { settings.races = policy; }, help)
         ->check(CLI::IsMember({"races"}));
   };
-  auto* option = command->add_option("file", settings.files, many ? "source files" : "source file")->required();
-  if (!many)
-    option->expected(1);
-  races("--deny", RacePolicy::Deny, "races: an error where a race cannot be ruled out");
-  races("--allow", RacePolicy::Allow, "races: do not look for races");
+  CLI::Option* deny = races("--deny", RacePolicy::Deny, "races: an error where a race cannot be ruled out");
+  CLI::Option* allow = races("--allow", RacePolicy::Allow, "races: do not look for races");
+  deny->excludes(allow);
+  files.ofVortex.insert(files.ofVortex.end(), {deny, allow});
 }
 
 static void addCompilerOptions(CLI::App* command, Settings& settings) {
@@ -72,13 +85,13 @@ static void addRunOptions(CLI::App* command, Settings& settings) {
 }
 
 /// What only files of Metal source take.
-static void addMetalOptions(CLI::App* command, MetalOptions& metal) {
+static void addMetalOptions(CLI::App* command, MetalOptions& metal, FileOptions& files) {
   constexpr const char* kGroup = "Metal source (FILE.metal)";
   auto text = [&](const char* name, std::string& into, const char* help) {
-    command->add_option(name, into, help)->group(kGroup)->take_last();
+    files.ofMetal.push_back(command->add_option(name, into, help)->group(kGroup)->take_last());
   };
   auto list = [&](const char* name, std::vector<std::string>& into, const char* help) {
-    command->add_option(name, into, help)->group(kGroup)->allow_extra_args(false);
+    files.ofMetal.push_back(command->add_option(name, into, help)->group(kGroup)->allow_extra_args(false));
   };
   text("--launch", metal.json, "JSON file with these options as keys");
   text("--grid", metal.grid, "threads of the grid: X,Y,Z");
@@ -93,13 +106,31 @@ static void addMetalOptions(CLI::App* command, MetalOptions& metal) {
   list("-D", metal.definitions, "NAME or NAME=VALUE: a macro");
 }
 
-static void addDims(CLI::App* command, std::vector<std::string>& dims) {
-  command->add_option("--dim", dims, "fix a dimension: D=128")->check([](const std::string& text) {
+static CLI::Option* addDims(CLI::App* command, std::vector<std::string>& dims) {
+  return command->add_option("--dim", dims, "fix a dimension: D=128")->check([](const std::string& text) {
     size_t equals = text.find('=');
     bool good = equals != std::string::npos && equals > 0 && equals + 1 < text.size() && text.size() - equals < 18 &&
                 text.find_first_not_of("0123456789", equals + 1) == std::string::npos;
     return good ? std::string() : "`" + text + "` is not NAME=NUMBER";
   });
+}
+
+static std::string notAName(const std::string& text) { return text.empty() ? "a name is missing" : ""; }
+
+/// What is given that no file of the command takes; empty: nothing.
+static std::string notTaken(const Settings& settings, const FileOptions& options) {
+  const auto metal = std::ranges::count_if(settings.files, isMetalFile);
+  const bool takesMetal = metal != 0, takesVortex = metal != std::ssize(settings.files);
+  for (const auto& [list, isTaken, what] :
+       {std::tuple(&options.ofMetal, takesMetal, "Metal source"), {&options.ofVortex, takesVortex, "Vortex programs"}})
+    for (const CLI::Option* option : *list)
+      if (!isTaken && option->count() > 0)
+        return vortex::base::concat(option->get_name(), " is an option of ", what, ", which `", settings.files[0],
+                                    "` is not");
+  if (!takesVortex && !settings.programArguments.empty())
+    return vortex::base::concat("arguments behind `--` are for the main of Vortex programs, which `", settings.files[0],
+                                "` is not");
+  return "";
 }
 
 /// Lists and the like grow without a size known beforehand: then memory ends here, and the program as after any other error.
@@ -131,6 +162,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Vortex: GPU kernels with an explicit, checked memory model"};
   app.require_subcommand(1);
   Settings settings;
+  FileOptions files;
   std::vector<std::string> dims;
   std::string explained;
   app.add_flag("--json", settings.json, "diagnostics and reports as JSON")->configurable(false);
@@ -148,40 +180,56 @@ int main(int argc, char** argv) {
 
   auto* run = app.add_subcommand("run", "compile a file and run its main; arguments for it follow `--`");
   addFiles(run, settings, false);
+  addRaces(run, settings, files);
   addRunOptions(run, settings);
-  run->add_option("--kernel", settings.kernel, "Metal source: the kernel to launch");
-  addMetalOptions(run, settings.metal);
+  files.ofMetal.push_back(
+      run->add_option("--kernel", settings.kernel, "Metal source: the kernel to launch")->check(notAName));
+  addMetalOptions(run, settings.metal, files);
   auto* build = app.add_subcommand("build", "compile kernels ahead of time and report what they use");
   addFiles(build, settings, false);
+  addRaces(build, settings, files);
   build->add_option("--target", settings.target,
                     "cpu, or a GPU: sm_90, sm_80, metal3.1; several with --header: cpu,sm_90");
-  build->add_flag("--header", settings.header, "write a C++ launcher per kernel, with its artifacts inside");
-  build
-      ->add_option("--emit", settings.emit,
-                   "print instead of writing files: vx, ir (vx as scheduled), vxt (GPUs: per-thread code), llvm, asm")
-      ->check(CLI::IsMember({"vx", "ir", "vxt", "llvm", "asm"}));
-  build->add_option("--versions", settings.versions,
-                    "launches to make code for: complete or all (every launch), or a list of usual (dense aligned "
-                    "tensors) and M=4096 (of this size)");
-  build->add_flag("--memory", settings.memory, "also report where shared tensors lie and how many blocks fit");
+  CLI::Option* header =
+      build->add_flag("--header", settings.header, "write a C++ launcher per kernel, with its artifacts inside");
+  CLI::Option* emit =
+      build
+          ->add_option(
+              "--emit", settings.emit,
+              "print instead of writing files: vx, ir (vx as scheduled), vxt (GPUs: per-thread code), llvm, asm")
+          ->check(CLI::IsMember({"vx", "ir", "vxt", "llvm", "asm"}))
+          ->excludes(header);
+  files.ofVortex.push_back(header);
+  files.ofVortex.push_back(
+      build->add_option("--versions", settings.versions,
+                        "launches to make code for: complete or all (every launch), or a list of usual (dense aligned "
+                        "tensors) and M=4096 (of this size)"));
+  files.ofVortex.push_back(
+      build->add_flag("--memory", settings.memory, "also report where shared tensors lie and how many blocks fit")
+          ->excludes(header)
+          ->excludes(emit));
   build->add_option("-o,--output", settings.output, "folder for the files");
-  build->add_option("--kernel", settings.kernel, "only this kernel");
-  addDims(build, dims);
+  build->add_option("--kernel", settings.kernel, "only this kernel")->check(notAName);
+  files.ofVortex.push_back(addDims(build, dims));
   addCompilerOptions(build, settings);
-  addMetalOptions(build, settings.metal);
+  addMetalOptions(build, settings.metal, files);
   auto* check = app.add_subcommand("check", "all diagnostics, no code");
   addFiles(check, settings, true);
+  addRaces(check, settings, files);
   check->add_option("--target", settings.target, "also check the limits of this target");
   check->add_flag("--time", settings.time, "print how long it took");
-  check->add_option("--emit", settings.emit, "print flow: the graph of each kernel that the checks read")
-      ->check(CLI::IsMember({"flow"}));
-  addMetalOptions(check, settings.metal);
+  files.ofVortex.push_back(
+      check->add_option("--emit", settings.emit, "print flow: the graph of each kernel that the checks read")
+          ->check(CLI::IsMember({"flow"})));
+  addMetalOptions(check, settings.metal, files);
   auto* test = app.add_subcommand("test", "run the functions marked @test");
   addFiles(test, settings, true);
+  addRaces(test, settings, files);
   test->add_option("--filter", settings.filter, "only tests whose name contains this");
   addRunOptions(test, settings);
   auto* bench = app.add_subcommand("bench", "time what is marked @bench");
   addFiles(bench, settings, false);
+  addRaces(bench, settings, files);
   bench->add_option("--filter", settings.filter, "only names that contain this");
   bench->add_option("--samples", settings.samples, "timed runs")->check(CLI::Range(1, 10000));
   addDims(bench, dims);
@@ -215,12 +263,18 @@ int main(int argc, char** argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0)  // --help, --version
-      return app.exit(error);
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream out;
+      app.exit(error, out, out);
+      writeOutput(out.str());
+      return 0;
+    }
     settings.json = wantsJson;  // what stands behind the mistake was not read
     failWith(settings, "E0810", vortex::base::concat(error.what(), "; --help lists what there is"));
     return 2;
   }
+  if (const std::string wrong = notTaken(settings, files); !wrong.empty())
+    return failWith(settings, "E0810", wrong), 2;
   settings.check = !settings.checks.empty();
   for (const std::string& dim : dims) {
     size_t equals = dim.find('=');

@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <unistd.h>
 
@@ -54,6 +55,11 @@ int failWith(const Settings& settings, std::string_view id, const std::string& m
 
 void tell(const Settings& settings, std::string_view id, const std::string& message) {
   write(settings, diag::Severity::Note, id, message);
+}
+
+std::string nothingMarked(const Settings& settings, std::string_view attribute) {
+  const std::string name = settings.filter.empty() ? "" : base::concat(" whose name contains `", settings.filter, "`");
+  return base::concat("`", base::join(settings.files, "`, `"), "`: there is nothing marked ", attribute, name);
 }
 
 std::vector<std::string> standardPaths() {
@@ -105,11 +111,17 @@ bool Session::load(const std::string& path, lang::LaunchGrids launchGrids) {
   return flush() && checkDims();
 }
 
-/// `--dim` must name dimensions that there are.
+/// `--dim` must name dimensions that there are, each with one value.
 bool Session::checkDims() {
   const std::set<std::string> known = session::dimensionsOf(*program_);
+  std::map<std::string_view, int64_t> values;
   for (const auto& [name, value] : settings_.dims)
-    if (!known.contains(name)) {
+    if (const int64_t first = values.emplace(name, value).first->second; first != value) {
+      failWith(
+          settings_, "E0805",
+          base::concat("--dim ", name, "=", first, " and --dim ", name, "=", value, ": a dimension has one value"));
+      return false;
+    } else if (!known.contains(name)) {
       failWith(settings_, "E0805",
                base::concat("--dim ", name, "=", value, ": no kernel has a dimension `", name, "`",
                             known.empty() ? "" : "; there are " + base::join(known, ", ")));

@@ -52,6 +52,8 @@ private:
 int failWith(const Settings& settings, std::string_view id, const std::string& message);
 /// What is no error, on the standard error.
 void tell(const Settings& settings, std::string_view id, const std::string& message);
+/// What `vortex test` and `vortex bench` say where nothing is marked with their attribute.
+std::string nothingMarked(const Settings& settings, std::string_view attribute);
 /// Every kind of device that this program knows.
 void addDrivers(hal::DriverList& drivers);
 /// Standard library folders next to the program, nearest first.
