@@ -1,5 +1,6 @@
 #include "lang/flow/testing/race_judge.h"
 
+#include <array>
 #include <set>
 
 #include "base/text.h"
@@ -11,7 +12,7 @@ namespace {
 struct Touch {
   StepId step = kNoStep;
   int64_t block = 0, thread = 0;
-  uint32_t epoch = 0, warpEpoch = 0;
+  uint32_t epoch = 0, warpEpoch = 0, gridEpoch = 0;
   bool writes = false, isAtomic = false, isOfBlocks = false;  ///< …; an atomic operation of the block's scope
 };
 
@@ -54,9 +55,10 @@ private:
   void visit(ThreadMachine::Thread& thread, StepId id) {
     const Step& step = graph_[id];
     const auto block = static_cast<int64_t>(*machine_.value(thread, blockId_));
-    auto& [epoch, warpEpoch] = epochs_[{block, thread.linear}];
+    auto& [epoch, warpEpoch, gridEpoch] = epochs_[{block, thread.linear}];
     epoch += step.kind == StepKind::Barrier;
     warpEpoch += step.kind == StepKind::WarpBarrier;
+    gridEpoch += isGridBarrier(step);
     for (const Access& access : graph_.accessesOf(step)) {
       const Place& place = graph_[access.place];
       if (place.storage != Storage::Shared && place.storage != Storage::Global)
@@ -73,7 +75,7 @@ private:
         key.push_back(static_cast<int64_t>(*at));
       }
       if (isInside)
-        add(key, {id, block, thread.linear, epoch, warpEpoch, access.mode != AccessMode::Read,
+        add(key, {id, block, thread.linear, epoch, warpEpoch, gridEpoch, access.mode != AccessMode::Read,
                   step.kind == StepKind::Atomic, step.kind == StepKind::Atomic && isOfBlockScope(step)});
     }
   }
@@ -91,7 +93,7 @@ private:
   }
   static bool areUnordered(const Touch& a, const Touch& b) {
     if (a.block != b.block)
-      return true;
+      return a.gridEpoch == b.gridEpoch;
     const bool isOneWarp = a.thread / 32 == b.thread / 32;
     return a.thread != b.thread && a.epoch == b.epoch && (!isOneWarp || a.warpEpoch == b.warpEpoch);
   }
@@ -99,7 +101,7 @@ private:
   Graph& graph_;
   ValueId blockId_;
   ThreadMachine machine_;
-  std::map<std::pair<int64_t, int64_t>, std::pair<uint32_t, uint32_t>> epochs_;
+  std::map<std::pair<int64_t, int64_t>, std::array<uint32_t, 3>> epochs_;
   std::map<std::vector<int64_t>, std::vector<Touch>> touches_;
 };
 

@@ -24,7 +24,8 @@ public:
     const uint32_t block = pick(8);
     threads_ = kThreads[block];
     hasWarps_ = threads_ > 8 || pick(4) == 0;
-    const std::string grid = pick(2) ? "1" : "2";
+    isCooperative_ = pick(4) == 0;
+    const std::string grid = isCooperative_ || pick(2) ? "2" : "1";
     isCrossing_ = pick(2);
     if (isCrossing_)
       tensors_ = {"s"};
@@ -33,6 +34,7 @@ public:
     const std::string body = statements({2 + static_cast<int>(pick(2)), true, false, pick(3) ? "" : "return"});
     const std::string width = std::to_string(threads_);
     std::string out = functions_ + "@launch(grid = [" + grid + "], block = " + kBlocks[block] +
+                      (isCooperative_ ? ", cooperative" : "") +
                       ")\nkernel k(x: &mut Tensor<u32, [400]>, y: &mut Tensor<u32, [400]>, d: &Tensor<u32, [8]>, n: "
                       "usize, m: usize) {\nlet t = thread.local_id\nlet g = block.id.x * " +
                       width + " + t\nlet s: Tensor<u32, [" + std::to_string(4 * threads_) +
@@ -58,7 +60,7 @@ private:
   /// The same for all threads of a block.
   std::string alike(int depth = 1) {
     if (depth == 0 || pick(2))
-      return pick(12) == 0 ? "block.id.x" : pick(12) == 0 ? "d[" + number(8) + "] as usize" : name();
+      return pick(12) == 0 && !isCooperative_ ? "block.id.x" : pick(12) == 0 ? "d[" + number(8) + "] as usize" : name();
     switch (pick(6)) {
     case 0: return "(" + alike(0) + " + " + std::to_string(1 + pick(3)) + ")";
     case 1: return "(" + alike(0) + " + " + alike(0) + ")";
@@ -124,7 +126,7 @@ private:
 
   /// All threads of a block agree on it.
   std::string condition() {
-    const std::string one = pick(14) == 0 ? compared("block.id.x") : compared(name());
+    const std::string one = pick(14) == 0 && !isCooperative_ ? compared("block.id.x") : compared(name());
     return pick(6) ? one : one + (pick(2) ? " && " : " || ") + compared(name());
   }
 
@@ -157,6 +159,12 @@ private:
   /// What a thread stores others read: only barriers and buffers are between them.
   std::string crossing() {
     const std::string only = pick(4) == 0 ? "if " + condition() + " { " : "", end = only.empty() ? "\n" : " }\n";
+    if (isCooperative_ && !isFunction_ && pick(2)) {
+      const std::string others[] = {std::to_string(2 * threads_ - 1) + " - g]",
+                                    "(g + " + width() + ") % " + std::to_string(2 * threads_) + "]", "g]"};
+      const std::string both = "x[" + buffer() + " * " + std::to_string(2 * threads_) + " + ";
+      return only + (pick(2) ? both + "g] = t as u32" : "y[g] += " + both + others[pick(3)]) + end;
+    }
     const std::string row = tensors_.front() + "[" + buffer() + " * " + width() + " + ";
     if (pick(2))
       return only + row + "t] = t as u32" + end;
@@ -179,7 +187,11 @@ private:
     }
   }
 
-  std::string barrier() { return hasWarps_ && pick(3) == 0 ? "sync_warp()\n" : "sync_block()\n"; }
+  std::string barrier() {
+    if (isCooperative_ && !isFunction_ && pick(2))
+      return "sync_grid()\n";
+    return hasWarps_ && pick(3) == 0 ? "sync_warp()\n" : "sync_block()\n";
+  }
 
   std::string jump(const Where& where) {
     std::string what = where.isLoop ? (pick(2) ? "break" : "continue") : where.away;
@@ -294,7 +306,7 @@ private:
     case 8:
     case 9: return change();
     case 10: return jump(where);
-    case 11: return isFunction_ ? access() : tell();
+    case 11: return isFunction_ || isCooperative_ ? access() : tell();
     case 12:
     case 13: {
       const std::string out = "if " + condition() + " " + nested(where);
@@ -317,7 +329,7 @@ private:
 
   std::mt19937_64 random_;
   int threads_ = 8, size_ = 0, names_ = 0;
-  bool hasWarps_ = false, isFunction_ = false, isCrossing_ = false;
+  bool hasWarps_ = false, isFunction_ = false, isCrossing_ = false, isCooperative_ = false;
   std::vector<std::string> alike_, tensors_ = {"s", "s", "s", "p", "x"};
   std::string functions_;
 };
