@@ -178,6 +178,8 @@ static void addHandler(CommandBufferState& state, std::vector<CommandBuffer::Han
                        const CommandBuffer::HandlerFunction& handler, const char* call) {
   if (state.isCommitted())
     return state.misuse(concat("MTL::CommandBuffer::", call, ": the command buffer was committed"));
+  if (!handler)
+    return state.misuse(concat("MTL::CommandBuffer::", call, ": the handler is empty"));
   list.push_back(handler);
 }
 
@@ -189,9 +191,13 @@ void CommandBuffer::addCompletedHandler(const HandlerFunction& handler) {
 }
 
 void CommandBuffer::enqueue() {
-  const std::scoped_lock lock(state().mutex);
-  if (state().status == CommandBufferStatusNotEnqueued)
+  {
+    const std::scoped_lock lock(state().mutex);
+    if (state().status != CommandBufferStatusNotEnqueued)
+      return;
     state().status = CommandBufferStatusEnqueued;
+  }
+  state().queue->reserve(state());
 }
 
 void CommandBuffer::commit() {
@@ -203,7 +209,7 @@ void CommandBuffer::commit() {
     const std::scoped_lock lock(state().mutex);
     state().status = CommandBufferStatusCommitted;
   }
-  state().queue->worker.add([buffer = NS::RetainPtr(this)] { buffer->state().run(buffer.get()); });
+  state().queue->commit(this);
 }
 
 void CommandBuffer::waitUntilCompleted() {

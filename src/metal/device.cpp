@@ -78,12 +78,13 @@ bool Device::hasUnifiedMemory() const {
 NS::UInteger Device::maxBufferLength() const { return state().device.memoryBytes(); }
 
 Buffer* Device::newBuffer(NS::UInteger length, ResourceOptions options) {
-  if (length == 0)
+  const unsigned mode = (static_cast<unsigned>(options) >> 4) & 15;
+  if (length == 0 || mode > StorageModePrivate)  // what is memoryless is a texture
     return nullptr;
   auto made = std::make_shared<State<Buffer>>();
   made->device = &state();
   made->length = length;
-  made->mode = static_cast<MTL::StorageMode>((options >> 4) & 3);
+  made->mode = static_cast<MTL::StorageMode>(mode);
   if (made->mode == StorageModePrivate) {
     Result<vortex::Buffer> memory = state().device.allocate(length);
     const std::scoped_lock lock(state().mutex);

@@ -184,9 +184,12 @@ void ComputeCommandEncoder::setThreadgroupMemoryLength(NS::UInteger length, NS::
     return;
   if (index >= kMostIndices)
     return state().misuse(kCall, concat("the index ", index, " is larger than ", kMostIndices - 1));
-  if (length == 0 || length % 16 != 0)
+  if (length % 16 != 0)
     return state().misuse(kCall, concat("the length ", length, " for index ", index, " is no multiple of 16"));
-  state().threadgroupBytes[static_cast<uint32_t>(index)] = length;
+  if (length == 0)
+    state().threadgroupBytes.erase(static_cast<uint32_t>(index));
+  else
+    state().threadgroupBytes[static_cast<uint32_t>(index)] = length;
 }
 
 void ComputeCommandEncoder::dispatchThreads(Size grid, Size block) {

@@ -108,6 +108,39 @@ TEST_P(Metal, CommandBuffersRunInTheOrderOfTheirCommitsAndTellTheirHandlers) {
   EXPECT_EQ(static_cast<uint8_t*>(cell->contents())[777], 19);
 }
 
+TEST_P(Metal, EnqueuedCommandBuffersRunInThatOrder) {
+  const auto cell = shared({0});
+  const auto filling = [&](uint8_t value) {
+    MTL::CommandBuffer* commands = queue->commandBuffer();
+    MTL::BlitCommandEncoder* blit = commands->blitCommandEncoder();
+    blit->fillBuffer(cell.get(), NS::Range::Make(0, 4), value);
+    blit->endEncoding();
+    return NS::RetainPtr(commands);
+  };
+  std::vector<uint8_t> seen;
+  const auto first = filling(1), second = filling(2);
+  for (const auto& each : {first, second})
+    each->addCompletedHandler([&](MTL::CommandBuffer*) { seen.push_back(static_cast<uint8_t*>(cell->contents())[0]); });
+  first->enqueue();
+  second->enqueue();
+  first->enqueue();
+  {
+    auto* inner = NS::AutoreleasePool::alloc()->init();
+    queue->commandBuffer()->enqueue();  // and is gone without a commit
+    inner->release();
+  }
+  const auto third = filling(3);
+  third->commit();
+  second->commit();
+  EXPECT_EQ(second->status(), MTL::CommandBufferStatusCommitted);
+  EXPECT_EQ(third->status(), MTL::CommandBufferStatusCommitted);
+  first->commit();
+  third->waitUntilCompleted();
+  EXPECT_EQ(second->status(), MTL::CommandBufferStatusCompleted);
+  EXPECT_EQ(seen, (std::vector<uint8_t>{1, 2}));
+  EXPECT_EQ(static_cast<uint8_t*>(cell->contents())[3], 3);
+}
+
 TEST_P(Metal, WhatWasCommittedIsDoneAlsoWhenNobodyHoldsIt) {
   std::atomic<int> done = 0;
   const auto cell = NS::TransferPtr(device->newBuffer(64, MTL::ResourceStorageModeShared));

@@ -148,6 +148,12 @@ TEST_P(MetalMisuse, ThreadgroupMemoryIsSetInPiecesOf16AndFitsTheDevice) {
               "`kept` is [[threadgroup(3)]], whose length setThreadgroupMemoryLength was not given");
   EXPECT_SAYS(afterEncoding([&](auto* encoder) {
                 encoder->setComputePipelineState(made.get());
+                encoder->setThreadgroupMemoryLength(128, 3);
+                encoder->setThreadgroupMemoryLength(0, 3);
+              }),
+              "whose length setThreadgroupMemoryLength was not given");
+  EXPECT_SAYS(afterEncoding([&](auto* encoder) {
+                encoder->setComputePipelineState(made.get());
                 encoder->setThreadgroupMemoryLength(32784, 3);
               }),
               "the kernel needs 32784 bytes of threadgroup memory; the device has 32768");
@@ -170,6 +176,11 @@ TEST_P(MetalMisuse, EndedEncodersAndCommittedBuffersTakeNothing) {
               "MTL::CommandBuffer::computeCommandEncoder: the encoder before has not ended");
   EXPECT_SAYS(errorAfter([](auto* commands, auto*) { commands->commit(); }),
               "MTL::CommandBuffer::commit: an encoder has not ended");
+  EXPECT_SAYS(errorAfter([](auto* commands, auto*) { commands->addCompletedHandler(nullptr); }),
+              "MTL::CommandBuffer::addCompletedHandler: the handler is empty");
+  EXPECT_SAYS(
+      errorAfter([](auto* commands, auto*) { commands->addScheduledHandler(MTL::CommandBuffer::HandlerFunction()); }),
+      "MTL::CommandBuffer::addScheduledHandler: the handler is empty");
   EXPECT_SAYS(errorAfter([](auto* commands, auto*) { commands->waitUntilCompleted(); }),
               "MTL::CommandBuffer::waitUntilCompleted: the command buffer was not committed");
   for (int call = 0; call < 4; ++call) {
@@ -217,6 +228,7 @@ TEST_P(MetalMisuse, BuffersWithoutBytesAndOfMoreThanThereIsAreNull) {
   EXPECT_EQ(device->newBuffer(0, MTL::ResourceStorageModeShared), nullptr);
   EXPECT_EQ(device->newBuffer(UINTPTR_MAX, MTL::ResourceStorageModeShared), nullptr);
   EXPECT_EQ(device->newBuffer(UINTPTR_MAX, MTL::ResourceStorageModePrivate), nullptr);
+  EXPECT_EQ(device->newBuffer(16, static_cast<MTL::ResourceOptions>(3 << 4)), nullptr);  // memoryless
   EXPECT_EQ(device->newBuffer(nullptr, 16, MTL::ResourceStorageModeShared), nullptr);
 }
 

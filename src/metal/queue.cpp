@@ -1,5 +1,7 @@
 #include "metal/states.h"
 
+#include <algorithm>
+
 namespace vortex::metal {
 
 Worker::Worker() : thread_([queue = queue_] { run(queue); }) {}
@@ -40,6 +42,39 @@ void Worker::run(const std::shared_ptr<Queue>& queue) {
     pool->release();
     lock.lock();
   }
+}
+
+using QueueState = State<MTL::CommandQueue>;
+
+QueueState::Place* QueueState::placeOf(const State<MTL::CommandBuffer>& buffer) {
+  const auto found =
+      std::find_if(places_.begin(), places_.end(), [&](const Place& place) { return place.owner == &buffer; });
+  return found == places_.end() ? nullptr : &*found;
+}
+
+void QueueState::reserve(const State<MTL::CommandBuffer>& buffer) {
+  const std::scoped_lock lock(mutex_);
+  places_.push_back({&buffer, {}});
+}
+
+void QueueState::commit(MTL::CommandBuffer* buffer) {
+  const std::scoped_lock lock(mutex_);
+  Place* place = placeOf(buffer->state());
+  if (!place)
+    place = &places_.emplace_back(Place{&buffer->state(), {}});
+  place->committed = NS::RetainPtr(buffer);
+  start();
+}
+
+void QueueState::giveUp(const State<MTL::CommandBuffer>& buffer) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(places_, [&](const Place& place) { return place.owner == &buffer; });
+  start();
+}
+
+void QueueState::start() {
+  for (; !places_.empty() && places_.front().committed; places_.pop_front())
+    worker.add([buffer = std::move(places_.front().committed)] { buffer->state().run(buffer.get()); });
 }
 
 namespace MTL {

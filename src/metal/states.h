@@ -143,9 +143,28 @@ template <> struct State<MTL::CommandQueue> {
   DeviceState* device = nullptr;
   std::string label;
   Worker worker;
+
+  /// Command buffers run in the order of their places.
+  void reserve(const State<MTL::CommandBuffer>& buffer);
+  /// In its place, or in the last one.
+  void commit(MTL::CommandBuffer* buffer);
+  /// It is gone: the others do not wait for it.
+  void giveUp(const State<MTL::CommandBuffer>& buffer);
+
+private:
+  struct Place {
+    const State<MTL::CommandBuffer>* owner;
+    NS::SharedPtr<MTL::CommandBuffer> committed;  ///< null: others wait for it
+  };
+  Place* placeOf(const State<MTL::CommandBuffer>& buffer);
+  void start();
+
+  std::mutex mutex_;  ///< of what follows
+  std::deque<Place> places_;
 };
 
 template <> struct State<MTL::CommandBuffer> {
+  ~State() { queue->giveUp(*this); }
   std::shared_ptr<State<MTL::CommandQueue>> queue;
   std::vector<Command> commands;
   bool hasOpenEncoder = false;

@@ -55,7 +55,9 @@ public:
   /// Handlers are called by the queue's thread.
   void addScheduledHandler(const HandlerFunction& handler);
   void addCompletedHandler(const HandlerFunction& handler);
+  /// Takes the next place in the queue: what has a later one waits until this is committed, or gone.
   void enqueue();
+  /// Takes the next place unless it has one.
   void commit();
   /// Until the handlers have returned, too.
   void waitUntilCompleted();
@@ -68,7 +70,7 @@ public:
   Device* device() const;
 };
 
-/// Runs command buffers in the order of their commits. Those of several queues of one device never run at the same time.
+/// Runs command buffers in the order of their places. Those of several queues of one device never run at the same time.
 class CommandQueue : public Opaque<CommandQueue> {
 public:
   using Opaque::Opaque;
