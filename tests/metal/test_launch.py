@@ -88,6 +88,7 @@ WRONG = [
     ("bad_index", [*GOOD, "--buffer", "two=f32:1"], "is not INDEX=VALUE"),
     ("grid_and_groups", [*GOOD, "--groups", "2"], "give one of them"),
     ("empty_grid", [*GOOD, "--grid", "0"], "the grid is empty"),
+    ("empty_grid_without_a_block", [*GOOD[4:], "--grid", "0"], "the grid is empty"),
     ("four_extents", [*GOOD, "--grid", "1,1,1,1"], "at most three"),
     ("large_group", [*GOOD, "--block", "32,33"], "does not fit"),
     ("odd_threadgroup_memory", [*GOOD, "--threadgroup", "0=20"], "multiple of 16"),

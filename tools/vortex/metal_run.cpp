@@ -67,6 +67,8 @@ Result<std::vector<MetalArgument>> metalArguments(MetalLaunch& launch, const msl
                                 "=TYPE:VALUES, TYPE[COUNT] or FILE.npy")};
     arguments.push_back({&given->second.bytes, &use, 0});
   }
+  if (std::ranges::any_of(launch.grid, [](int64_t extent) { return extent < 1; }))
+    return Error{"the grid is empty"};
   const auto& block = *launch.request.block;
   int64_t threads = block[0] * block[1] * block[2];
   auto kernel = std::find_if(response.kernels.begin(), response.kernels.end(),
@@ -75,11 +77,8 @@ Result<std::vector<MetalArgument>> metalArguments(MetalLaunch& launch, const msl
   if (threads < 1 || threads > most)
     return Error{base::concat("a threadgroup of ", block[0], " by ", block[1], " by ", block[2],
                               " threads does not fit: it has 1 to ", most)};
-  for (int64_t extent : launch.grid) {
-    if (extent < 1)
-      return Error{"the grid is empty"};
+  for (int64_t extent : launch.grid)
     arguments.push_back({nullptr, nullptr, extent});
-  }
   for (int64_t extent : block)
     arguments.push_back({nullptr, nullptr, extent});
   return arguments;

@@ -110,6 +110,11 @@ llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> SourceFiles::openFileForRead(con
   return std::make_error_code(std::errc::no_such_file_or_directory);
 }
 
+bool SourceFiles::forbidsContraction() const {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [](const auto& each) { return each.second.forbidsContraction(); });
+}
+
 const Rewritten* SourceFiles::find(llvm::StringRef path) const {
   auto known = sources_.find(absolute(path));
   return known == sources_.end() ? nullptr : &known->second;

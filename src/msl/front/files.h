@@ -45,6 +45,8 @@ public:
   /// Null: the shim's, or never read.
   const Rewritten* find(llvm::StringRef path) const;
   std::vector<std::string> names() const;
+  /// A source that was read does. Operators of vectors are the shim's, which knows no pragma, so it holds for all code.
+  bool forbidsContraction() const;
 
 private:
   std::optional<llvm::StringRef> text(const llvm::Twine& path);

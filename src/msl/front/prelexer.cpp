@@ -22,7 +22,8 @@ namespace vortex::msl::front {
 
 namespace tok = clang::tok;
 
-Rewritten::Rewritten(std::string_view source, std::vector<Edit> edits) {
+Rewritten::Rewritten(std::string_view source, std::vector<Edit> edits, bool forbidsContraction)
+    : forbidsContraction_(forbidsContraction) {
   uint32_t at = 0;
   auto add = [&](uint32_t from, bool isReplaced) {
     pieces_.push_back({static_cast<uint32_t>(text_.size()), from, isReplaced});
@@ -132,6 +133,24 @@ public:
       if (kept.empty() || begin >= kept.back().end)
         kept.push_back(std::move(all[number]));
     return kept;
+  }
+
+  /// Whether `#pragma METAL fp contract(off)`, or Clang's and C's words for it, stands anywhere.
+  bool forbidsContraction() const {
+    for (size_t i = 0; i < words_.size(); ++i) {
+      std::string text;
+      if (at(i) == "#" && at(i + 1) == "pragma") {
+        const size_t begin = words_[i + 1].end;
+        text = buffer_.substr(begin, buffer_.find('\n', begin) - begin);
+      } else if (at(i) == "_Pragma" && at(i + 1) == "(") {
+        text = at(i + 2);
+      }
+      std::erase_if(text, [](char c) { return c == ' ' || c == '\t' || c == '"'; });
+      const bool isOfFloats = text.starts_with("METALfp") || text.starts_with("clangfp");
+      if ((isOfFloats && text.find("contract(off)") != text.npos) || text.starts_with("STDCFP_CONTRACTOFF"))
+        return true;
+    }
+    return false;
   }
 
 private:
@@ -479,7 +498,9 @@ private:
 }  // namespace
 
 Rewritten prelex(std::string_view source, const std::vector<Range>& widened) {
-  return Rewritten(source, Prelexer(source).run(widened));
+  Prelexer lexer(source);
+  std::vector<Edit> edits = lexer.run(widened);
+  return Rewritten(source, std::move(edits), lexer.forbidsContraction());
 }
 
 }  // namespace vortex::msl::front

@@ -24,7 +24,9 @@ class Rewritten {
 public:
   Rewritten() = default;
   /// `edits` in order and disjoint.
-  Rewritten(std::string_view source, std::vector<Edit> edits);
+  /// `forbidsContraction`: a pragma in it says that a product and a sum are rounded each.
+  Rewritten(std::string_view source, std::vector<Edit> edits, bool forbidsContraction = false);
+  bool forbidsContraction() const { return forbidsContraction_; }
   const std::string& text() const { return text_; }
   /// The byte of the source that stands at, or became, this byte of the text.
   uint32_t sourceOffset(uint32_t offset) const;
@@ -44,6 +46,7 @@ private:
   std::string text_;
   std::vector<Piece> pieces_;
   std::vector<uint32_t> lineStarts_{0};
+  bool forbidsContraction_ = false;
 };
 
 /// `widened`: expressions, as bytes of the source, that become the value of a cast by way of float.

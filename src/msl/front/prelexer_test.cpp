@@ -108,6 +108,17 @@ TEST(Prelexer, WhatIsWidenedMayBeginAndEndWithWhatIsRewritten) {
   EXPECT_EQ(plain.sourceEnd(static_cast<uint32_t>(plain.text().find(" + g"))), source.find(" + g"));
 }
 
+TEST(Prelexer, PragmasThatForbidContractionAreSeen) {
+  for (const char* source :
+       {"#pragma METAL fp contract(off)\nint x;", "  # pragma METAL  fp math_mode(safe) contract( off )\n",
+        "f() {\n#pragma clang fp contract(off)\n}", "_Pragma(\"METAL fp contract(off)\") int x;",
+        "#pragma STDC FP_CONTRACT OFF\n"})
+    EXPECT_TRUE(prelex(source).forbidsContraction()) << source;
+  for (const char* source : {"#pragma METAL fp contract(fast)\nint x;", "// #pragma METAL fp contract(off)\n",
+                             "#pragma METAL internals : enable\nint contract(off);", "#pragma once"})
+    EXPECT_FALSE(prelex(source).forbidsContraction()) << source;
+}
+
 TEST(Prelexer, EndsOnSourceThatIsCutOff) {
   for (const char* source :
        {"[[", "[[buffer(", "static_cast<", "a ? b", "f(constant float a[", "struct S { int f() const device {", "1h"})

@@ -27,7 +27,8 @@ mlir::Type importType(mlir::MLIRContext* context, llvm::Type* type) {
 }
 
 Importer::Importer(front::Unit& unit, const std::vector<Memory>& memories, mlir::ModuleOp module)
-    : unit_(unit), memories_(memories), b_(module.getContext()), loc_(b_.getUnknownLoc()), module_(module) {}
+    : unit_(unit), isContractionForbidden_(unit.files->forbidsContraction()), memories_(memories),
+      b_(module.getContext()), loc_(b_.getUnknownLoc()), module_(module) {}
 
 void Importer::refuse(const llvm::Instruction* at, const std::string& message) {
   if (unit_.problems.empty())

@@ -98,8 +98,11 @@ mlir::Value Importer::intrinsic(llvm::IntrinsicInst& call) {
   case I::rint:
   case I::nearbyint:
   case I::roundeven: return b_.create<math::RoundEvenOp>(loc_, a);
-  case I::fma:
-  case I::fmuladd: return b_.create<math::FmaOp>(loc_, a, operand(1), operand(2));
+  case I::fmuladd:
+    if (isContractionForbidden_)
+      return b_.create<arith::AddFOp>(loc_, b_.create<arith::MulFOp>(loc_, a, operand(1)), operand(2));
+    [[fallthrough]];
+  case I::fma: return b_.create<math::FmaOp>(loc_, a, operand(1), operand(2));
   case I::copysign: return b_.create<math::CopySignOp>(loc_, a, operand(1));
   case I::minnum: return b_.create<arith::MinNumFOp>(loc_, a, operand(1));
   case I::maxnum: return b_.create<arith::MaxNumFOp>(loc_, a, operand(1));

@@ -17,7 +17,8 @@ mlir::Value Importer::total(ir::IntKind kind, mlir::Value a, mlir::Value b) {
 
 arith::FastMathFlags Importer::flags(const llvm::Instruction& at) {
   auto* math = llvm::dyn_cast<llvm::FPMathOperator>(&at);
-  return math && math->hasAllowContract() ? arith::FastMathFlags::contract : arith::FastMathFlags::none;
+  return math && math->hasAllowContract() && !isContractionForbidden_ ? arith::FastMathFlags::contract
+                                                                      : arith::FastMathFlags::none;
 }
 
 mlir::Value Importer::binary(llvm::BinaryOperator& at) {

@@ -47,6 +47,7 @@ private:
   mlir::Value input(llvm::StringRef name, unsigned axis);
 
   front::Unit& unit_;
+  bool isContractionForbidden_;
   const std::vector<Memory>& memories_;
   mlir::OpBuilder b_;
   mlir::Location loc_;
