@@ -5,20 +5,15 @@
 #include "base/text.h"
 #include "ir/vx.h"
 #include "lang/sema/dump.h"
-#include "passes/merge_products.h"
 #include "passes/narrow_math.h"
-#include "passes/phases.h"
-#include "passes/pipeline_loops.h"
-#include "passes/simplify.h"
-#include "passes/unroll_loops.h"
 #include "pipeline/back_end.h"
 #include "pipeline/build_id.h"
 #include "pipeline/entry_source.h"
 #include "pipeline/error_collector.h"
+#include "pipeline/schedule.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 
 #include <algorithm>
 #include <chrono>
@@ -87,16 +82,8 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
   if (!prepareTarget(failure))  // tile sizes are the target's
     return false;
   ErrorCollector errors(context(), failure);
-  mlir::PassManager passes(&context());
-  passes.addPass(passes::createUnrollLoopsPass());
-  passes.addPass(passes::createMergeProductsPass());
-  passes.addPass(passes::createPipelineLoopsPass());
   std::string plans;
-  const passes::PlanObserver observer = [&](llvm::StringRef text) { plans += text; };
-  passes.addPass(passes::createPhasesPass(target_->tensorSchedule(), observer));
-  passes.addPass(passes::createSimplifyPass());
-  passes.addPass(mlir::createCSEPass());
-  if (!timed(kernel, "schedule", [&] { return mlir::succeeded(passes.run(module)); })) {
+  if (!timed(kernel, "schedule", [&] { return pipeline::schedule(module, target_->tensorSchedule(), plans); })) {
     if (failure.message.empty())
       failure.message = base::concat("`", kernel.name, "` cannot be scheduled");
     return false;
@@ -224,9 +211,8 @@ mlir::OwningOpRef<mlir::ModuleOp> Compiler::scheduledModule(const lang::Function
   if (!generated)
     return nullptr;
   if (!options_.reproducer.empty()) {
-    std::string text =
-        "// vx-opt FILE -vx-phases -vx-simplify -cse; vortex " + buildId() + ", " + target_->name() + "\n";
-    if (auto written = base::writeFileAtomic(options_.reproducer, text + print(*generated, true));
+    if (auto written =
+            base::writeFileAtomic(options_.reproducer, reproducerHead(target_->name()) + print(*generated, true));
         !written && options_.warn)
       options_.warn(written.error().message);
   }

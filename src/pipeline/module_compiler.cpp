@@ -1,18 +1,12 @@
 #include "pipeline/module_compiler.h"
 
 #include "base/hash.h"
-#include "passes/merge_products.h"
-#include "passes/phases.h"
-#include "passes/pipeline_loops.h"
-#include "passes/simplify.h"
-#include "passes/unroll_loops.h"
 #include "pipeline/back_end.h"
 #include "pipeline/build_id.h"
 #include "pipeline/error_collector.h"
+#include "pipeline/schedule.h"
 
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 
 #include <chrono>
 
@@ -81,16 +75,8 @@ std::shared_ptr<const artifact::Kernel> ModuleCompiler::compileAnew(std::string_
   show(observer, "irgen", *module);
   const auto start = std::chrono::steady_clock::now();
   ErrorCollector errors(context(), failure);
-  mlir::PassManager passes(&context());
-  passes.addPass(passes::createUnrollLoopsPass());
-  passes.addPass(passes::createMergeProductsPass());
-  passes.addPass(passes::createPipelineLoopsPass());
   std::string plans;
-  const passes::PlanObserver onPlan = [&](llvm::StringRef plan) { plans += plan; };
-  passes.addPass(passes::createPhasesPass((*backEnd)->tensorSchedule(), onPlan));
-  passes.addPass(passes::createSimplifyPass());
-  passes.addPass(mlir::createCSEPass());
-  if (mlir::failed(passes.run(*module)))
+  if (!schedule(*module, (*backEnd)->tensorSchedule(), plans))
     return nullptr;
   observer.time("schedule",
                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());

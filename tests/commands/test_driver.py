@@ -1,5 +1,6 @@
 """The commands of the driver other than `run` on good programs: files they write, reports, exit statuses, bad command lines."""
 import json
+import re
 import shutil
 import subprocess
 
@@ -177,10 +178,15 @@ def test_fmt_is_idempotent_and_check_lists_files(vortex, tmp_path):
     vortex("fmt", "--check", path)
 
 
-def test_dumps_times_and_reproducers(vortex, tmp_path, root):
+def test_dumps_times_and_reproducers(vortex, program, tmp_path, root):
     done = vortex("run", root / "examples/saxpy.vx", "--dump-after=irgen,assembly", "--time", f"--repro={tmp_path / 'k.mlir'}")
     assert "after irgen" in done.stderr and "vx.kernel" in done.stderr and "after assembly" in done.stderr and "total" in done.stderr
-    assert "vx.entry" in (tmp_path / "k.mlir").read_text()
+    text = (tmp_path / "k.mlir").read_text()
+    assert "vx.entry" in text
+    passes = re.match(r"// vx-opt FILE (.*); vortex \w+, [\w-]+\n", text)[1].split()
+    assert {"-vx-unroll-loops", "-vx-pipeline-loops", "-vx-phases", "-cse"} <= set(passes)
+    if (program.parent / "vx-opt").exists():
+        subprocess.run([program.parent / "vx-opt", tmp_path / "k.mlir", *passes], check=True, capture_output=True)
 
 
 def test_targets_info_and_explain_print(vortex):

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "host/place_named.h"
 #include "interpreter/interpreter.h"
-#include "pipeline/build_id.h"
+#include "pipeline/schedule.h"
 #include "runtime/hal/launch.h"
 #include "session/request.h"
 #include "tools/vortex/command_build.h"
@@ -89,22 +89,18 @@ static bool wantsText(const Settings& settings, std::string_view stage) {
                      [&](const std::string& name) { return name == stage || name == "all"; });
 }
 
-static void writeText(const std::string& kernel, std::string_view stage, std::string_view text) {
-  writeError(base::concat("// ---- ", kernel, " after ", stage, "\n", text, "\n"));
-}
-
-static void keepModule(const Settings& settings, const msl::Response& response) {
+static void keepModule(const Settings& settings, const std::string& target, const msl::Response& response) {
   if (settings.reproducer.empty())
     return;
-  const std::string head = "// vx-opt FILE -vx-phases -vx-simplify -cse; vortex " + pipeline::buildId() + "\n";
-  if (auto written = base::writeFileAtomic(settings.reproducer, head + response.module); !written)
+  if (auto written = base::writeFileAtomic(settings.reproducer, pipeline::reproducerHead(target) + response.module);
+      !written)
     writeError(base::concat("warning: ", written.error().message, "\n"));
 }
 
 std::shared_ptr<const artifact::Kernel> compileMetal(const Settings& settings, const std::string& target,
                                                      const std::string& kernel, const msl::Response& response,
                                                      pipeline::Failure& failure) {
-  keepModule(settings, response);
+  keepModule(settings, target, response);
   pipeline::ModuleCompiler compiler(target, settings.cpu, !settings.noCache);
   if (settings.dumpAfter.empty() && settings.emit.empty() && !settings.time)
     return compiler.compile(response.module, failure);
@@ -113,25 +109,22 @@ std::shared_ptr<const artifact::Kernel> compileMetal(const Settings& settings, c
   observer.wants = [&](std::string_view stage) { return stage == emitted || wantsText(settings, stage); };
   observer.text = [&](std::string_view stage, std::string_view text) {
     if (wantsText(settings, stage))
-      writeText(kernel, stage, text);
+      writeStage(kernel, stage, text);
     if (stage == emitted)
       writeOutput(text);
   };
   observer.time = [&](std::string_view stage, double milliseconds) {
-    char line[160];
-    std::snprintf(line, sizeof line, "%-20s %-16s %8.3f ms\n", kernel.c_str(), std::string(stage).c_str(),
-                  milliseconds);
     if (settings.time)
-      writeError(line);
+      writeTime(kernel, std::string(stage), milliseconds);
   };
   return compiler.compile(response.module, failure, &observer);
 }
 
 static int interpret(const Settings& settings, const std::string& kernel, const msl::Response& response,
                      std::vector<MetalArgument>& arguments) {
-  keepModule(settings, response);
+  keepModule(settings, "cpu", response);
   if (wantsText(settings, "irgen"))
-    writeText(kernel, "irgen", response.module);
+    writeStage(kernel, "irgen", response.module);
   pipeline::ModuleCompiler compiler("cpu", settings.cpu, false);
   pipeline::Failure failure;
   auto module = compiler.parse(response.module, failure);

@@ -36,6 +36,16 @@ void writeOutput(std::string_view text) {
 
 void writeError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
+void writeStage(std::string_view kernel, std::string_view stage, std::string_view text) {
+  writeError(base::concat("// ---- ", kernel, " after ", stage, "\n", text, "\n"));
+}
+
+void writeTime(const std::string& kernel, const std::string& stage, double milliseconds) {
+  char line[160];
+  std::snprintf(line, sizeof line, "%-20s %-16s %8.3f ms\n", kernel.c_str(), stage.c_str(), milliseconds);
+  writeError(line);
+}
+
 static void write(const Settings& settings, diag::Severity severity, std::string_view id, const std::string& message) {
   diag::Diagnostic diagnostic;
   diagnostic.severity = severity;
@@ -152,9 +162,7 @@ pipeline::Compiler& Session::compiler() {
   options.useCache = !settings_.noCache;
   options.dumpAfter = settings_.dumpAfter;
   options.reproducer = settings_.reproducer;
-  options.dump = [](std::string_view kernel, std::string_view stage, std::string_view text) {
-    writeError(base::concat("// ---- ", kernel, " after ", stage, "\n", text, "\n"));
-  };
+  options.dump = writeStage;
   options.warn = [](std::string_view message) { writeError(base::concat("warning: ", message, "\n")); };
   compiler_ = std::make_unique<pipeline::Compiler>(*program_, sources_, std::move(options));
   return *compiler_;
@@ -219,10 +227,7 @@ void Session::printTimes() const {
     return;
   double total = frontMs_;
   for (const pipeline::StageTime& time : compiler_->times()) {
-    char line[160];
-    std::snprintf(line, sizeof line, "%-20s %-16s %8.3f ms\n", time.kernel.c_str(), time.stage.c_str(),
-                  time.milliseconds);
-    writeError(line);
+    writeTime(time.kernel, time.stage, time.milliseconds);
     total += time.milliseconds;
   }
   char line[64];

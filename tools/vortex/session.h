@@ -61,5 +61,8 @@ std::vector<std::string> standardPaths();
 /// Writes to stdout; a closed pipe ends the program quietly.
 void writeOutput(std::string_view text);
 void writeError(std::string_view text);
+/// On the standard error: what --dump-after and --time ask for.
+void writeStage(std::string_view kernel, std::string_view stage, std::string_view text);
+void writeTime(const std::string& kernel, const std::string& stage, double milliseconds);
 
 }  // namespace vortex::tools
