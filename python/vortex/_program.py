@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import keyword
 import os
 from typing import Any
 
@@ -84,12 +85,31 @@ class Kernel:
         self._last: tuple[Device, _launch.Loaded] | None = None
         self._names = [param["name"] for param in self._info["params"]]
         self.name: str = self._info["name"]
+        self.__name__ = self.__qualname__ = self.name
+        self._is_of_all = bool(self._info["generics"]) and not is_chosen  # of all instances of a generic kernel
         self._loaded: dict[tuple, Any] = {} if loaded is None else loaded  # by what the code depends on: not by the grid
         self._chosen: dict[str, Kernel] = {}
 
     def __repr__(self):
+        if self._is_of_all:
+            return f"<vortex.Kernel {self.name}[…]({', '.join(self._names)})>"
+        values = ", ".join(str(value) for value, *_ in self._info["generics"])
         params = ", ".join(f"{param['name']}: {param['type']}" for param in self._info["params"])
-        return f"<vortex.Kernel {self.name}({params})>"
+        return f"<vortex.Kernel {self.name}{f'<{values}>' if values else ''}({params})>"
+
+    def __getattr__(self, name: str):
+        if name != "__signature__":
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        import inspect
+
+        # A word of Python and `out`, which is the call's own, name no parameter: those up to the last of them go by position.
+        unnamed = [keyword.iskeyword(name) or name in ("out", "self") for name in self._names]
+        by_position = max((place + 1 for place, is_unnamed in enumerate(unnamed) if is_unnamed), default=0)
+        parameters = [inspect.Parameter(f"{param['name']}_" if unnamed[place] else param["name"],
+                                        inspect.Parameter.POSITIONAL_ONLY if place < by_position else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                                        annotation=inspect.Parameter.empty if self._is_of_all else param["type"])
+                      for place, param in enumerate(self._info["params"])]
+        return inspect.Signature([*parameters, inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)])
 
     def __reduce__(self):
         raise TypeError(f"kernel '{self.name}' cannot be pickled: compile the program where it is used")
