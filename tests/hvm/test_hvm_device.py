@@ -107,6 +107,14 @@ def test_work_is_shared_by_blocks(main, blocks, write, hvm):
     assert same(hvm, path, "--blocks", blocks, "--seed", blocks * 7) == hvm_cases.interactions(hvm(path, "-s")[1])[1]
 
 
+@pytest.mark.parametrize("deeper", ["@f(n - 1) + n", "n - @f(n - 1)", "λ{1: 1; λm. m}(@f(n - 1))", "λ{λm. m + 1}(@f(n - 1))", "!x&(@f(n - 1)) = n; (x₀ - x₁) + 1", "!x&a = &(@f(n - 1)){1, n}; x₀",
+                                    "λ{#P: λa.λb. a}(#P{@f(n - 1), n}) * 1", "@f(n - 1) === 1", "1 === @f(n - 1)", "@f(n - 1) .&. 1", "(@f(n - 1) - 1) .|. 1", "(λ{λm.λk. m + k}(@f(n - 1)))(n)",
+                                    "!x&A = @f(n - 1); x₀", "(@f(n - 1) + !x&(@f(0)) = n; x₀) * 1"])
+def test_frames_of_every_kind_on_a_stack_that_is_deeper_than_a_lane_has(deeper, write, hvm):
+    path = write(f"@f = λ{{0: 1; λ&n. {deeper}}}\n@main = %gnf(@f(700) + @f(701))\n")
+    assert same(hvm, path) > 700
+
+
 def test_more_words_than_the_heap_has(write, hvm):
     """The heap of a device is collected: it holds about 2 million words here."""
     for main in ("@spread(5)", "[@spread(4), @spread(4)]", "!&f = λx. @spread(x); [f(3), f(4), @spread(4)]"):
