@@ -65,11 +65,13 @@ def test_terms_that_share_with_what_stays(main, flags, write, hvm):
 
 @pytest.mark.parametrize("main", ["%gnf(!!v = (@late(3) + @fib(6)); 3)", "%gnf([!!v = ((@late(2) + @fib(5)) === 2); v, @fib(4)])", "%gnf([&A{(!!v = (@late(1) + @fib(5)); @fib(4)), 2}, @fib(3)])",
                                   "%gnf([&A{(!!v = ((λ{#B: λx. x})(^q) + @fib(5)); @fib(4)), 2}, @fib(3)])", "%gnf(λx. #P{!!v = (@late(2) - (x * @fib(5))); @fib(4), @fib(6)})",
-                                  "[%gnf(!!v = (@fib(3) + (@late(2) * @fib(5))); 3), %gnf(@fib(7))]", "%gnf(!!v = (@late(3) === @fib(6)); !!w = (@late(1) ^ @fib(5)); v)"])
+                                  "[%gnf(!!v = (@fib(3) + (@late(2) * @fib(5))); 3), %gnf(@fib(7))]", "%gnf(!!v = (@late(3) === @fib(6)); !!w = (@late(1) ^ @fib(5)); v)",
+                                  "%gnf(λx. #P{!!v = (@wait(3, x) * @fib(5)); @fib(4), @fib(6)})", "λx. %gnf(#P{!!v = (@wait(3, x) + @fib(5)); 4, @fib(6)})"])
 @pytest.mark.parametrize("flags", [[], ["-C"]], ids=["normal form", "collapse"])
 def test_operands_that_turn_out_not_to_be_needed_are_not_counted(main, flags, write, hvm):
     """An operator whose left side is no number is stuck. Nobody asks for its right side if the operator is dropped then."""
-    same(hvm, write(FIB + f"@late = λ{{0: #A{{}}; λn. @late(n - 1)}}\n@main = {main}\n"), *flags)
+    late = "@late = λ{0: #A{}; λn. @late(n - 1)}\n@wait = λ{0: λx. x; λn.λx. @wait(n - 1, x)}\n"
+    same(hvm, write(f"{FIB}{late}@main = {main}\n"), *flags)
 
 
 def test_lines_before_such_an_operand_are_printed_once(write, hvm):
