@@ -15,6 +15,7 @@ struct HostMirror {
   Device device;
   Array whole;  ///< the device's memory, once it is there
   std::shared_ptr<bool> isHeld;
+  nb::object lent;  ///< the same as a Python object
 };
 
 HostMirror make(const Device& device, uint64_t address, const std::string& dtype, int64_t elements, bool isReadOnly,
@@ -25,14 +26,22 @@ HostMirror make(const Device& device, uint64_t address, const std::string& dtype
   Mirror mirror =
       valueOf(Mirror::over(device, reinterpret_cast<void*>(static_cast<uintptr_t>(address)), bytes,
                            {.owner = keep(owner), .isReadOnly = isReadOnly, .isHeld = [isHeld] { return *isHeld; }}));
-  return {
-      std::move(mirror), device, {device, {{}, 0, type, {elements}, {1}}, nb::none(), isReadOnly}, std::move(isHeld)};
+  return {std::move(mirror),
+          device,
+          {device, {{}, 0, type, {elements}, {1}}, nb::none(), isReadOnly},
+          std::move(isHeld),
+          {}};
 }
 
-Array forDevice(HostMirror& self, Stream& stream, bool isWritten, bool isHeld) {
+/// One object for all launches, as long as the memory is the same.
+nb::typed<nb::object, Array> forDevice(HostMirror& self, Stream& stream, bool isWritten, bool isHeld) {
   *self.isHeld = isHeld;
-  self.whole.tensor.buffer = valueOf(unlocked([&] { return self.mirror.forDevice(stream, isWritten); }));
-  return self.whole;
+  Buffer buffer = valueOf(unlocked([&] { return self.mirror.forDevice(stream, isWritten); }));
+  if (!self.lent.is_valid() || buffer.address() != self.whole.tensor.buffer.address()) {
+    self.whole.tensor.buffer = std::move(buffer);
+    self.lent = nb::cast(self.whole);
+  }
+  return nb::typed<nb::object, Array>(self.lent);
 }
 
 }  // namespace

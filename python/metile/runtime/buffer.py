@@ -148,8 +148,12 @@ class Buffer:
 
     def resident(self, device: Device, is_written: bool):
         """As on(), of a buffer that a launch has had there."""
-        if self._wrapped is not None and len(self._mirrors) == 1:  # no other device has newer elements
-            return self._wrapped
+        if len(self._mirrors) == 1:  # no other device has newer elements
+            if self._wrapped is not None:
+                return self._wrapped
+            mirror = self._mirrors.get(device.id)
+            if mirror is not None and not copies.are_told():
+                return self._on(device, mirror, is_written)
         return self.on(device, is_written, self._name)
 
     def on(self, device: Device, is_written: bool, what: str = "the buffer"):
@@ -160,11 +164,15 @@ class Buffer:
             if self._wrapped is None:
                 self._wrapped = self._mirror(device).for_device(device.stream, False, False)
             return self._wrapped
+        mirror = self._mirror(device)
+        return self._told(mirror, device.id, lambda: self._on(device, mirror, is_written))
+
+    def _on(self, device: Device, mirror: _vortex.Mirror, is_written: bool):
         with self._lock:
-            mirror, held = self._mirror(device), self._is_held()
-            array = self._told(mirror, device.id, lambda: mirror.for_device(device.stream, is_written, held))
-        if is_written:
-            device.pending.add(self)
+            is_new = is_written and not mirror.is_device_newer  # else it waits for the next sync() already
+            array = mirror.for_device(device.stream, is_written, self._is_held())
+            if is_new:
+                device.pending.add(self)
         return array
 
     def _mirror(self, device: Device) -> _vortex.Mirror:
