@@ -138,14 +138,17 @@ class GpuArray:
 def resident(args: tuple, buffers: tuple, device: Device) -> tuple | None:
     """The arguments with the memory of buffers on the device. `buffers`: (position, is it written) of each. None: the general
     way tells what is wrong with them."""
-    given = [args[index] for index, _ in buffers]
-    if not device.is_cpu and any(a is not b and a.begin < b.end and b.begin < a.end for a, b in itertools.combinations(given, 2)):
-        return None  # copies on a GPU do not show it
+    is_cpu, tells = device.is_cpu, copies.are_told()
     out = list(args)
-    for (index, is_written), buffer in zip(buffers, given):
-        if is_written and not buffer._flat.flags.writeable:
+    for at, (index, is_written) in enumerate(buffers):
+        buffer = args[index]
+        if is_written and buffer.is_read_only:
             return None
-        out[index] = buffer.resident(device, is_written)
+        for other, _ in buffers[:at]:
+            other = args[other]
+            if not is_cpu and other is not buffer and other.begin < buffer.end and buffer.begin < other.end:
+                return None  # copies on a GPU do not show it
+        out[index] = buffer.resident(device, is_written, tells)
     return tuple(out)
 
 

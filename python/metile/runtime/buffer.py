@@ -60,6 +60,7 @@ class Buffer:
         self._wrapped = None
         self.begin = self._flat.ctypes.data  # addresses in host memory
         self.end = self.begin + self._flat.nbytes
+        self.is_read_only = not self._flat.flags.writeable
         self._name = "the buffer"  # for messages: the parameter that it was given for last
 
     @classmethod
@@ -146,13 +147,13 @@ class Buffer:
             if not mirror.is_device_newer:
                 device.pending.discard(self)
 
-    def resident(self, device: Device, is_written: bool):
+    def resident(self, device: Device, is_written: bool, tells: bool):
         """As on(), of a buffer that a launch has had there."""
         if len(self._mirrors) == 1:  # no other device has newer elements
             if self._wrapped is not None:
                 return self._wrapped
             mirror = self._mirrors.get(device.id)
-            if mirror is not None and not copies.are_told():
+            if mirror is not None and not tells:
                 return self._on(device, mirror, is_written)
         return self.on(device, is_written, self._name)
 
