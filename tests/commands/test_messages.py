@@ -134,6 +134,7 @@ def test_prints_its_version(vortex):
     (["build", "x.vx", "--emit", "vx", "--header"], "excludes"),
     (["build", "x.vx", "--header", "--memory"], "excludes"),
     (["fmt", "x.vx", "--deny", "races"], "--deny"),
+    (["build", "x.vx", "--target", "sm_90", "--cpu", "znver3"], "--target sm_90 makes none"),
 ])
 def test_wrong_command_lines_are_errors_also_as_json(vortex, words, message):
     told = vortex(*words, status=2)

@@ -130,6 +130,9 @@ static std::string notTaken(const Settings& settings, const FileOptions& options
   if (!takesVortex && !settings.programArguments.empty())
     return vortex::base::concat("arguments behind `--` are for the main of Vortex programs, which `", settings.files[0],
                                 "` is not");
+  if (settings.cpu != "native" && settings.target.find("cpu") == std::string::npos)
+    return vortex::base::concat("--cpu chooses the processor of code for the target cpu, and --target ",
+                                settings.target, " makes none");
   return "";
 }
 
