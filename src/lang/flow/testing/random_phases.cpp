@@ -30,7 +30,8 @@ public:
     if (isCrossing_)
       tensors_ = {"s"};
     alike_ = {"r", "q", "n", "m"};
-    size_ = 6 + static_cast<int>(pick(9));
+    isTight_ = isCrossing_ && pick(2);
+    size_ = isTight_ ? 3 + static_cast<int>(pick(5)) : 6 + static_cast<int>(pick(9));
     const std::string body = statements({2 + static_cast<int>(pick(2)), true, false, pick(3) ? "" : "return"});
     const std::string width = std::to_string(threads_);
     std::string out = functions_ + "@launch(grid = [" + grid + "], block = " + kBlocks[block] +
@@ -73,6 +74,8 @@ private:
 
   /// One of a few buffers.
   std::string buffer() {
+    if (isTight_)
+      return pick(3) == 0 ? "0" : pick(3) == 0 ? "((" + name() + " + 1) % 2)" : "(" + name() + " % 2)";
     switch (pick(7)) {
     case 0: return "q";
     case 1: return "(1 - q)";
@@ -158,7 +161,8 @@ private:
 
   /// What a thread stores others read: only barriers and buffers are between them.
   std::string crossing() {
-    const std::string only = pick(4) == 0 ? "if " + condition() + " { " : "", end = only.empty() ? "\n" : " }\n";
+    const std::string only = pick(isTight_ ? 2 : 4) == 0 ? "if " + condition() + " { " : "",
+                      end = only.empty() ? "\n" : " }\n";
     if (isCooperative_ && !isFunction_ && pick(2)) {
       const std::string others[] = {std::to_string(2 * threads_ - 1) + " - g]",
                                     "(g + " + width() + ") % " + std::to_string(2 * threads_) + "]", "g]"};
@@ -197,6 +201,8 @@ private:
     std::string what = where.isLoop ? (pick(2) ? "break" : "continue") : where.away;
     if (!where.away.empty() && pick(4) == 0)
       what = where.away;
+    if (where.isAlike && isTight_ && where.isLoop && !where.away.empty() && pick(3) == 0)
+      return "sync_block()\nreturn\n";
     const std::string before = !where.isAlike ? "" : pick(3) == 0 ? barrier() : pick(3) == 0 ? access() : "";
     const std::string when = where.isAlike ? condition() : conditionOfThreads();
     return what.empty() ? access() : "if " + when + " {\n" + before + what + "\n}\n";
@@ -329,7 +335,7 @@ private:
 
   std::mt19937_64 random_;
   int threads_ = 8, size_ = 0, names_ = 0;
-  bool hasWarps_ = false, isFunction_ = false, isCrossing_ = false, isCooperative_ = false;
+  bool hasWarps_ = false, isFunction_ = false, isCrossing_ = false, isTight_ = false, isCooperative_ = false;
   std::vector<std::string> alike_, tensors_ = {"s", "s", "s", "p", "x"};
   std::string functions_;
 };
