@@ -406,7 +406,7 @@ REFUSED = [
     ("large tiles", "@tile(m = 128, n = 128)\nkernel k(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {\n    var acc: Tensor<f32, [128, 128]> = §Tensor.zeros()\n"
      "    for k in range(0, K, 32) {\n        acc = acc * 0.5 + a[block_m..block_m + 128, k..k + 32] @ b[k..k + 32, block_n..block_n + 128]\n    }\n    return acc\n}", "blocks have 32768 bytes of shared memory"),
     ("many tensors", "kernel §k(" + ", ".join(f"x{i}: &Tensor<f32, [N]>" for i in range(30)) + ", out: &mut Tensor<f32, [N]>) {\n    let i = thread.global_id\n"
-     "    if i < N { out[i] = " + " + ".join(f"x{i}[i]" for i in range(30)) + " }\n}", "more than 29 tensors"),
+     "    if i < N { out[i] = " + " + ".join(f"x{i}[i]" for i in range(30)) + " }\n}", "`k` takes more than 29 tensors in one launch, 31;"),
     ("many slots", "kernel §k(" + ", ".join(f"x{i}: i32" for i in range(520)) + ", out: &mut Tensor<i32, [N]>) {\n    let i = thread.global_id\n"
      "    if i < N { out[i] = x0 + x519 }\n}", "4096 bytes of constants"),
 ]

@@ -38,7 +38,8 @@ static const chip::Gpu& smallest() {
 passes::TensorSchedule tensorSchedule() { return gpu::tiles::tensorSchedule(smallest()); }
 
 /// First slots of the tensors that any entry point of a phase accesses: which one a launch takes does not matter to who encodes it.
-static Result<std::vector<uint32_t>> tensorsOf(mlir::ModuleOp lowered, const artifact::Phase& phase) {
+static Result<std::vector<uint32_t>> tensorsOf(mlir::ModuleOp lowered, const artifact::Phase& phase,
+                                               const std::string& kernel) {
   std::set<uint32_t> slots;
   auto add = [&](const std::string& symbol) {
     auto entry = lowered.lookupSymbol<ir::vxt::KernelOp>(symbol);
@@ -51,9 +52,9 @@ static Result<std::vector<uint32_t>> tensorsOf(mlir::ModuleOp lowered, const art
   for (const artifact::Version& version : phase.versions)
     add(version.symbol);
   if (slots.size() > artifact::kMetalSlotsBuffer)
-    return base::Error{base::concat(ir::describeLocation(lowered.lookupSymbol(phase.symbol)), ": `", phase.symbol,
-                                    "` takes more than ", artifact::kMetalSlotsBuffer,
-                                    " tensors, Metal kernels take 31 buffers, two of them the compiler's")};
+    return base::Error{base::concat(ir::describeLocation(lowered.lookupSymbol(phase.symbol)), ": `", kernel,
+                                    "` takes more than ", artifact::kMetalSlotsBuffer, " tensors in one launch, ",
+                                    slots.size(), "; Metal kernels take 31 buffers, two of them the compiler's")};
   return std::vector<uint32_t>(slots.begin(), slots.end());
 }
 
@@ -93,7 +94,7 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string&
                                     artifact::kMaxParameterBytes, " bytes of constants")};
   std::map<std::string, std::vector<uint32_t>> tensors;
   for (const artifact::Phase& phase : kernel.phases) {
-    auto taken = tensorsOf(*lowered, phase);
+    auto taken = tensorsOf(*lowered, phase, kernel.name);
     if (!taken)
       return taken.takeError();
     for (const artifact::Version& version : phase.versions)
