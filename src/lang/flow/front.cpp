@@ -24,8 +24,8 @@
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
 #include "lang/flow/race/claims.h"
+#include "lang/kernel/distribute.h"
 #include "lang/sema/byte_sizes.h"
-#include "lang/sema/kernel/distribute.h"
 #include "lang/sema/kernel/inline_calls.h"
 
 namespace vortex::lang::flow {

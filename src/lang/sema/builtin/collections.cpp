@@ -8,6 +8,7 @@
 #include "lang/sema/check/exprs/index.h"
 #include "lang/sema/check/exprs/literals.h"
 #include "lang/sema/check/exprs/name_expr.h"
+#include "lang/sema/check/exprs/open.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/session.h"
 #include "lang/sema/check/types/resolve_type.h"
@@ -192,13 +193,10 @@ Expr* checkMap(BuiltinCall& call) {
   return makeBuiltin(call.body, Builtin::Map, call.body.types.vec(closure->type->elem), call.range(), {vec, closure});
 }
 
-/// Where the name of the total stands in `|total, x| …`; 0 if nowhere.
-static uint32_t positionOfTotal(const syn::Expr* written) {
+/// The total in `|total, x| …` if its type is not written.
+static const syn::Pattern* patternOfTotal(const syn::Expr* written) {
   auto* closure = written->tryAs<syn::ClosureExpr>();
-  auto* name = closure && closure->params.size() == 2 && !closure->params[0].type
-                   ? closure->params[0].pattern->tryAs<syn::NamePattern>()
-                   : nullptr;
-  return name ? name->name.range.begin : 0;
+  return closure && closure->params.size() == 2 && !closure->params[0].type ? closure->params[0].pattern : nullptr;
 }
 
 Expr* checkFold(BuiltinCall& call) {
@@ -207,15 +205,17 @@ Expr* checkFold(BuiltinCall& call) {
   if (!vec)
     return call.failed();
   // A plain number starts as an element, until the closure shows that the total is something else.
-  const bool isFree = call.isUntyped(1) && !call.expected;
-  const uint32_t position = isFree ? positionOfTotal(call.placed[2]) : 0;
-  auto known = position != 0 ? body.inferred.find(position) : body.inferred.end();
-  Type total = known != body.inferred.end() ? known->second : call.expected ? call.expected : vec->type->elem;
-  Expr* initial = call.arg(1, call.isUntyped(1) || call.expected ? total : nullptr);
+  const syn::Pattern* pattern = call.expected ? nullptr : patternOfTotal(call.placed[2]);
+  const auto known = pattern ? body.inferred.find(pattern->range.begin) : body.inferred.end();
+  Type total = known != body.inferred.end() ? known->second
+               : call.expected              ? call.expected
+               : call.isUntyped(1)          ? vec->type->elem
+                                            : nullptr;
+  Expr* initial = call.arg(1, total);
   if (isError(initial))
     return call.failed();
-  if (position != 0 && known == body.inferred.end() && initial->type->kind == TypeKind::Scalar)
-    body.totals[position] = isUntypedFloat(call.body, call.placed[1]);
+  if (pattern)
+    openNumbers(body, pattern->range, call.placed[1], initial->type);
   Expr* closure = call.arg(2, body.types.closure({initial->type, vec->type->elem}, initial->type));
   if (isError(closure))
     return call.failed();

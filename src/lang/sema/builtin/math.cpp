@@ -37,6 +37,8 @@ bool uniformArgs(BuiltinCall& call, size_t count, Type expected, std::vector<Exp
       if (!hint || args[i]->type->isTensor())
         hint = args[i]->type;
     }
+  if (!hint && !expected && count <= call.placed.size())
+    hint = defaultOf(call.body, std::span(call.placed).first(count));
   for (size_t i = 0; i < count; ++i)
     if (!args[i]) {
       args[i] = call.arg(i, hint ? hint : expected);
@@ -239,7 +241,8 @@ Expr* checkSelect(BuiltinCall& call) {
   if (isError(condition) || !elementOf(condition) || elementOf(condition)->scalar != Scalar::Bool)
     return call.wrongArg(condition, "a condition");
   const bool swap = call.isUntyped(1) && !call.isUntyped(2);
-  Expr* first = call.arg(swap ? 2 : 1, call.expected);
+  const Type plain = call.expected ? call.expected : defaultOf(body, std::span(call.placed).subspan(1));
+  Expr* first = call.arg(swap ? 2 : 1, plain);
   if (isError(first))
     return call.failed();
   Expr* second = call.arg(swap ? 1 : 2, call.isUntyped(swap ? 1 : 2) ? first->type : call.expected);

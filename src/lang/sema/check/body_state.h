@@ -62,22 +62,22 @@ struct BodyState {
   std::map<const Variable*, DimExpr> variableDims;  ///< symbolic values of integer variables
   std::set<uint32_t> mutableOpaques;                ///< stand for a `var` at one moment
   std::map<const Variable*, Interval> flexible;     ///< integers that came from literals: adapt while they fit
-  /// Variables whose type is a default (`var n = 0`, `var v = vec![]`). When a use needs another type, it is noted in `inferred` and
-  /// the body is checked again.
-  std::set<const Variable*> defaulted;
-  std::map<const Variable*, const Expr*> walked;  ///< loop variables: what they walk over, whose elements may adapt
-  std::map<uint32_t, Type> inferred;              ///< by the position of the variable's name
-  /// Totals of `fold` that start as a plain number, by the position of the name: is the number written with a fraction?
-  std::map<uint32_t, bool> totals;
-  /// A number in a list of tuples: the position of the list, and which of a tuple's parts; none: the whole tuple.
-  struct Listed {
-    uint32_t list = 0;
-    std::optional<uint32_t> part;
-    auto operator<=>(const Listed&) const = default;
+  /// The numbers of a declaration whose type is not written: the position of its pattern, and which of their parts.
+  struct Slot {
+    uint32_t root = 0;
+    std::vector<uint32_t> path;
+    auto operator<=>(const Slot&) const = default;
   };
-  std::map<Listed, Type> plainParts;              ///< all numbers there are plain, and of this type so far
-  std::map<Listed, Type> inferredParts;           ///< what uses have made of them
-  std::map<const Variable*, Listed> listedNames;  ///< lists of tuples, their tuples and parts of these, by name
+  struct Open {
+    Type type = nullptr;
+    Type parts = nullptr;  ///< like `type`: i32 or f32 where a number is plain, unit where it is not
+    SourceRange range;
+  };
+  std::map<uint32_t, Open> open;          ///< by the position of the pattern
+  std::map<const Variable*, Slot> slots;  ///< what variables without a written type hold
+  /// What uses ask for. It is noted, and the body is checked again.
+  std::map<uint32_t, Type> inferred;
+  std::set<Slot> learned;
   bool restart = false;
   /// Accumulators declared as fragments, by the position of the variable's name; found by a product, then checked again.
   struct Fragment {

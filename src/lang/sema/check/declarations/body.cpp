@@ -125,11 +125,8 @@ static void resetBody(BodyState& body) {
   body.variableDims.clear();
   body.mutableOpaques.clear();
   body.flexible.clear();
-  body.defaulted.clear();
-  body.walked.clear();
-  body.totals.clear();
-  body.plainParts.clear();
-  body.listedNames.clear();
+  body.open.clear();
+  body.slots.clear();
   body.pendingDims.clear();
   body.beforeLet = nullptr;
   body.function->extentVariables.clear();
@@ -168,9 +165,9 @@ static bool tryBody(BodyState& body) {
   }
   inner->args.insert(inner->args.begin(), offsets.begin(), offsets.end());
   body.function->body = inner;
-  for (const Variable* variable : body.defaulted)
-    if (!body.restart && variable->type->kind == TypeKind::Vec && isError(variable->type->elem))
-      error(body, "E0306", variable->range, "the element type of an empty list cannot be inferred")
+  for (const auto& [position, open] : body.open)
+    if (!body.restart && open.type->kind == TypeKind::Vec && isError(open.type->elem))
+      error(body, "E0306", open.range, "the element type of an empty list cannot be inferred")
           .help("declare it: `let v: Vec<f32> = vec![]`");
   return !body.restart && (!inKernel(body) || checkStorage(body));
 }

@@ -3,6 +3,7 @@
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/fields.h"
+#include "lang/sema/check/exprs/open.h"
 #include "lang/sema/check/exprs/operators.h"
 #include "lang/sema/check/exprs/statements.h"
 #include "lang/sema/check/exprs/structs.h"
@@ -151,11 +152,15 @@ Expr* checkAssign(BodyState& body, const syn::AssignExpr* expr) {
   if (expr->isCompound && hint->kind == TypeKind::Scalar &&
       (expr->op == syn::BinaryOp::Shl || expr->op == syn::BinaryOp::Shr))
     hint = nullptr;
+  const bool isOpenList = hint && hint->kind == TypeKind::Array && isOpen(body, target);
   if (expr->isCompound && expr->op == syn::BinaryOp::MatMul) {
     error(body, "E0303", expr->opRange, "`@=` does not exist").help("write `a = a @ b`");
     return errorExpr(body, expr->range);
   }
-  Expr* value = expr->isCompound ? lang::value(body, expr->value, hint) : check(body, expr->value, hint);
+  Expr* value =
+      expr->isCompound ? lang::value(body, expr->value, hint) : check(body, expr->value, isOpenList ? nullptr : hint);
+  if (isOpenList && !isError(value) && canTake(body, value, hint))
+    adapt(body, value, hint);
   if (expr->isCompound && !isError(value) && isField(body, target->type))
     return fieldAssign(body, expr, scalarOperator(expr->op), target, value);
   if (!isError(value) && !expr->isCompound && rebindsShared(body, target, value, expr->target->range))

@@ -1,66 +1,16 @@
 #include "lang/sema/check/exprs/branches.h"
 
-#include "lang/sema/check/exprs/literals.h"
+#include "lang/sema/check/exprs/convert.h"
+#include "lang/sema/check/exprs/open.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/session.h"
 #include "lang/sema/check/types/shapes.h"
 
 #include "base/text.h"
 
-#include <span>
+#include <algorithm>
 
 namespace vortex::lang {
-
-Expr* tailOf(Expr* expr) {
-  while (expr->kind == ExprKind::Block && !expr->args.empty())
-    expr = expr->args.back();
-  return expr;
-}
-bool isAdaptable(const Expr* expr) {
-  return (expr->kind == ExprKind::Int && expr->type->isScalar(Scalar::I32)) ||
-         (expr->kind == ExprKind::Float && expr->type->isScalar(Scalar::F32));
-}
-/// The parts of a tuple or array that is written there, and those of a list repeated.
-static std::span<Expr* const> partsOf(const Expr* expr) {
-  if (expr->kind == ExprKind::MakeTuple || expr->kind == ExprKind::MakeArray)
-    return expr->args;
-  return expr->kind == ExprKind::RepeatArray ? std::span(expr->args).first(1) : std::span<Expr* const>();
-}
-static Type partType(Type whole, size_t part) {
-  return whole->kind == TypeKind::Tuple ? whole->elems[part] : whole->elem;
-}
-bool canAdapt(BodyState& body, const Expr* expr, Type type) {
-  if (expr->type == type)
-    return true;
-  if (std::span<Expr* const> parts = partsOf(expr); !parts.empty()) {
-    bool fits = expr->type->kind == type->kind && expr->type->elems.size() == type->elems.size() &&
-                expr->type->count == type->count;
-    for (size_t i = 0; fits && i < parts.size(); ++i)
-      fits = canAdapt(body, parts[i], partType(type, i));
-    return fits;
-  }
-  if (!isAdaptable(expr) || type->kind != TypeKind::Scalar || type->scalar == Scalar::Bool)
-    return false;
-  if (expr->kind == ExprKind::Float)
-    return isFloat(type->scalar) && (!type->isScalar(Scalar::F64) || writtenInF64(body, expr));
-  return isFloat(type->scalar) || expr->intValue >= 0 || !isUnsigned(type->scalar);
-}
-void adaptTail(BodyState& body, Expr* expr, Type type) {
-  while (expr->kind == ExprKind::Block && !expr->args.empty()) {
-    expr->type = type;
-    expr = expr->args.back();
-  }
-  if (expr->type == type)
-    return;
-  std::span<Expr* const> parts = partsOf(expr);
-  if (parts.empty()) {
-    adaptLiteral(body, expr, type);
-    return;
-  }
-  for (size_t i = 0; i < parts.size(); ++i)
-    adaptTail(body, parts[i], partType(type, i));
-  expr->type = type;
-}
 
 /// type of two branches; null if they differ
 static Type join(BodyState& body, Type a, Type b) {
@@ -79,6 +29,59 @@ static Type join(BodyState& body, Type a, Type b) {
   return body.types.tensorValue(a->elem, std::move(shape));
 }
 
+/// What a value of branches is one of; those that are never reached are left out.
+static void addLeaves(Expr* expr, std::vector<Expr*>& leaves) {
+  expr = tailOf(expr);
+  if (expr->kind == ExprKind::If && expr->args.size() == 3 && expr->type->kind != TypeKind::Unit) {
+    addLeaves(expr->args[1], leaves);
+    addLeaves(expr->args[2], leaves);
+  } else if (expr->type->kind != TypeKind::Never) {
+    leaves.push_back(expr);
+  }
+}
+
+Type commonType(BodyState& body, std::span<Expr* const> values, Type wanted) {
+  std::vector<Expr*> leaves;
+  for (Expr* value : values)
+    addLeaves(value, leaves);
+  if (leaves.empty())
+    return values.empty() ? nullptr : body.types.never();
+  const Type first = leaves[0]->type;
+  const auto all = [&](auto&& test) { return std::ranges::all_of(leaves, test); };
+  if (all([&](const Expr* each) { return each->type == first; }) && !(wanted && wanted->kind == TypeKind::Scalar))
+    return first;
+  const bool isTuple = first->kind == TypeKind::Tuple;
+  if ((isTuple || first->kind == TypeKind::Array) && all([&](const Expr* each) {
+        return each->type->kind == first->kind && each->type->elems.size() == first->elems.size() &&
+               each->type->count == first->count;
+      })) {
+    std::vector<std::vector<Expr*>> columns(isTuple ? first->elems.size() : 1);
+    for (Expr* leaf : leaves) {
+      const std::vector<Expr*> parts = partsOf(body, leaf);
+      for (size_t i = 0; i < parts.size(); ++i)
+        columns[isTuple ? i : 0].push_back(parts[i]);
+    }
+    std::vector<Type> types;
+    for (const std::vector<Expr*>& column : columns)
+      if (types.push_back(commonType(body, column, nullptr)); !types.back())
+        return nullptr;
+    return isTuple ? body.types.tuple(std::move(types)) : body.types.array(types[0], first->count);
+  }
+  // The type of one that has its own, or else the default of one.
+  std::vector<Type> candidates(wanted ? 1 : 0, wanted);
+  for (const bool open : {false, true})
+    for (Expr* leaf : leaves)
+      if (isOpen(body, leaf) == open)
+        candidates.push_back(leaf->type);
+  for (Type type : candidates)
+    if (type->kind == TypeKind::Scalar && all([&](Expr* each) { return canTake(body, each, type); }))
+      return type;
+  Type joined = first;
+  for (size_t i = 1; joined && i < leaves.size(); ++i)
+    joined = join(body, joined, leaves[i]->type);
+  return joined;
+}
+
 Type joinBranches(BodyState& body, std::vector<Expr**>& branches, Type expected, SourceRange range) {
   if (expected && expected->kind == TypeKind::Unit) {
     bool allNever = true;
@@ -86,43 +89,37 @@ Type joinBranches(BodyState& body, std::vector<Expr**>& branches, Type expected,
       allNever = allNever && (*branch)->type->kind == TypeKind::Never;
     return allNever ? body.types.never() : body.types.unit();
   }
-  Type type = nullptr;
-  Expr* first = nullptr;
+  std::vector<Expr*> values;
   for (Expr** branch : branches) {
     if (isError(*branch))
       return body.types.error();
-    if ((*branch)->type->kind == TypeKind::Never)
-      continue;
-    if (!type) {
-      type = (*branch)->type;
-      first = *branch;
-      continue;
-    }
-    Type joined = join(body, type, (*branch)->type);
-    if (!joined) {
-      if (canAdapt(body, tailOf(*branch), type)) {
-        adaptTail(body, *branch, type);
-        continue;
-      }
-      if (canAdapt(body, tailOf(first), (*branch)->type)) {
-        adaptTail(body, first, (*branch)->type);
-        type = (*branch)->type;
-        continue;
-      }
-    }
-    if (!joined) {
-      if (type->kind == TypeKind::Unit || (*branch)->type->kind == TypeKind::Unit)
-        return body.types.unit();  // one branch has no value: the statement form
-      auto builder = error(body, "E0301", range,
-                           "the branches have different types: `" + text(body, type) + "` and `" +
-                               text(body, (*branch)->type) + "`");
-      builder.label(tailOf(first)->range, "`" + text(body, type) + "`")
-          .label(tailOf(*branch)->range, "`" + text(body, (*branch)->type) + "`");
-      return body.types.error();
-    }
-    type = joined;
+    if ((*branch)->type->kind != TypeKind::Never)
+      values.push_back(*branch);
   }
-  return type ? type : body.types.never();
+  if (values.empty())
+    return body.types.never();
+  if (const Type type = commonType(body, values, expected)) {
+    for (Expr** branch : branches)
+      if (canTake(body, *branch, type))
+        adapt(body, *branch, type);
+    return type;
+  }
+  if (std::ranges::any_of(values, [](const Expr* each) { return each->type->kind == TypeKind::Unit; }))
+    return body.types.unit();  // one branch has no value: the statement form
+  const Expr* first = tailOf(values[0]);
+  const Expr* other = tailOf(*std::ranges::find_if(values, [&](Expr* each) {
+    Expr* pair[] = {values[0], each};
+    return each == values.back() || !commonType(body, pair, nullptr);
+  }));
+  auto builder = error(body, "E0301", range,
+                       "the branches have different types: `" + text(body, first->type) + "` and `" +
+                           text(body, other->type) + "`");
+  builder.label(first->range, "`" + text(body, first->type) + "`")
+      .label(other->range, "`" + text(body, other->type) + "`");
+  const auto isNumber = [](Type type) { return type->kind == TypeKind::Scalar && type->scalar != Scalar::Bool; };
+  if (isNumber(first->type) && isNumber(other->type))
+    builder.help(base::concat("convert one: `", castText(body, other, first->type, ""), "`"));
+  return body.types.error();
 }
 
 }  // namespace vortex::lang

@@ -5,8 +5,8 @@
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/literals.h"
+#include "lang/sema/check/exprs/open.h"
 #include "lang/sema/check/exprs/statements.h"
-#include "lang/sema/check/exprs/tuple_lists.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/session.h"
@@ -21,7 +21,8 @@
 namespace vortex::lang {
 
 static Expr* forByIndex(BodyState& body, Expr* loop);
-static Variable* loopVariable(BodyState& body, const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings);
+static Variable* loopVariable(BodyState& body, const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings,
+                              std::optional<BodyState::Slot> slot = {});
 
 Expr* condition(BodyState& body, const syn::Expr* expr) {
   Expr* out = value(body, expr, body.types.boolean());
@@ -56,7 +57,7 @@ Expr* checkIf(BodyState& body, const syn::IfExpr* expr, Type expected) {
     conditions.push_back(condition(body, branch.condition));
     bodies.push_back(checkBlock(body, branch.body, hint));
     const Type made = bodies.back()->type;
-    const bool tells = (made->kind == TypeKind::Scalar && !isAdaptable(tailOf(bodies.back()))) ||
+    const bool tells = (made->kind == TypeKind::Scalar && !isOpen(body, bodies.back())) ||
                        (made->kind == TypeKind::Vec && !isError(made->elem));
     if (wantsValue && !hint && tells)
       hint = made;
@@ -113,16 +114,20 @@ Expr* checkLoop(BodyState& body, const syn::LoopExpr* expr, Type expected) {
 }
 
 /// `break 1` takes the type of a later `break 0.5`, as the branches of an `if` do.
-static void adaptEarlierBreaks(BodyState& body, const Expr* value) {
+static void adaptEarlierBreaks(BodyState& body, Expr* value) {
   BodyState::Loop& loop = body.loops.back();
   if (!loop.result || loop.result == loop.expected || loop.result == value->type)
     return;
+  std::vector<Expr*> values{value};
   for (Expr* each : loop.breaks)
-    if (!canAdapt(body, tailOf(each->args.front()), value->type))
-      return;
+    values.push_back(each->args.front());
+  const Type type = commonType(body, values, nullptr);
+  if (!type || isError(type))
+    return;
   for (Expr* each : loop.breaks)
-    adaptTail(body, each->args.front(), value->type);
-  loop.result = value->type;
+    if (canTake(body, each->args.front(), type))
+      adapt(body, each->args.front(), type);
+  loop.result = type;
 }
 
 Expr* checkBreak(BodyState& body, const syn::BreakExpr* expr) {
@@ -146,6 +151,8 @@ Expr* checkBreak(BodyState& body, const syn::BreakExpr* expr) {
   Type hint = loop.result ? loop.result : loop.expected;
   Expr* value = check(body, expr->value, hint);
   adaptEarlierBreaks(body, value);
+  if (body.loops.back().result && canTake(body, value, body.loops.back().result))
+    adapt(body, value, body.loops.back().result);
   if (body.loops.back().result)
     value = convert(body, value, body.loops.back().result, Site::Return);
   body.loops.back().result =
@@ -218,40 +225,13 @@ static Expr* iterable(BodyState& body, const syn::Expr* expr, Type elem) {
   return errorExpr(body, expr->range);
 }
 
-/// A bound of a range whose type may still change: made of plain numbers, and of variables that had one.
-static bool isLearnable(BodyState& body, const syn::Expr* written) {
-  if (isUntyped(body, written))
-    return true;
-  if (auto* binary = written->tryAs<syn::BinaryExpr>())
-    return binary->op <= syn::BinaryOp::Rem && isLearnable(body, binary->rhs) && isLearnable(body, binary->lhs);
-  auto* name = written->tryAs<syn::NameExpr>();
-  const BodyState::Local* local = name ? findLocal(body, name->name.text) : nullptr;
-  return local && local->variable &&
-         (body.flexible.contains(local->variable) || body.defaulted.contains(local->variable) ||
-          body.walked.contains(local->variable));
-}
-
-/// `a..b`, `range(a, b, step)`: what the numbers of a range are made from.
-static bool isLearnableRange(BodyState& body, const Expr* over, const syn::Expr* written) {
-  if (auto* range = written->tryAs<syn::RangeExpr>())
-    return isLearnable(body, range->begin) && isLearnable(body, range->end);
-  auto* call = written->tryAs<syn::CallExpr>();
-  auto* name = call && over->kind == ExprKind::Range ? call->callee->tryAs<syn::NameExpr>() : nullptr;
-  return name && name->name.text == "range" &&
-         std::all_of(call->args.begin(), call->args.end(),
-                     [&](const syn::Arg& each) { return isLearnable(body, each.value); });
-}
-
-static void learnLoopVariable(BodyState& body, Variable* variable, const Expr* over, const syn::Expr* written) {
-  const bool isNumbers = isUntypedList(body, written) || isLearnableRange(body, over, written);
-  const bool isKnown = body.inferred.contains(variable->range.begin);
-  if (!isKnown && (isNumbers || (over->kind == ExprKind::Var && body.defaulted.contains(over->variable))))
-    body.walked[variable] = over;
-  const bool isI32 = variable->type->isScalar(Scalar::I32);
-  if (over->kind == ExprKind::Range && isI32)
+static void noteInterval(BodyState& body, const Variable* variable, const Expr* over) {
+  if (!variable->type->isScalar(Scalar::I32))
+    return;
+  if (over->kind == ExprKind::Range)
     if (const auto a = literalInterval(body, over->args[0], 1), b = literalInterval(body, over->args[1], 1); a && b)
       body.flexible[variable] = {std::min(a->low, b->low), std::max(a->high, b->high)};
-  if (over->kind == ExprKind::IntList && isI32 && !over->intList.empty())
+  if (over->kind == ExprKind::IntList && !over->intList.empty())
     body.flexible[variable] = {*std::min_element(over->intList.begin(), over->intList.end()),
                                *std::max_element(over->intList.begin(), over->intList.end())};
 }
@@ -264,8 +244,7 @@ Expr* checkFor(BodyState& body, const syn::ForExpr* expr) {
   auto* pair = pattern->tryAs<syn::TuplePattern>();
   const bool isPair = pair && pair->elems.size() == 2;
   const syn::Pattern* valuePattern = enumerated && isPair ? pair->elems[0] : pattern;
-  auto* valueName = valuePattern->tryAs<syn::NamePattern>();
-  auto known = valueName ? body.inferred.find(valueName->name.range.begin) : body.inferred.end();
+  const auto known = body.inferred.find(valuePattern->range.begin);
   Expr* over = iterable(body, walkedOver, known == body.inferred.end() ? nullptr : known->second);
   LocalScope scope(body);
   Expr* out = make(body, ExprKind::For, body.types.unit(), expr->range);
@@ -278,9 +257,9 @@ Expr* checkFor(BodyState& body, const syn::ForExpr* expr) {
       error(body, "E0331", pattern->range, "`.enumerate()` gives pairs").help("write `for (value, index) in …`");
       bindNothing(body, pattern);
     } else {
-      out->variable = loopVariable(body, valuePattern, elem, bindings);
-      learnLoopVariable(body, out->variable, over, walkedOver);
-      noteTupleList(body, valuePattern, walkedOver, over);
+      out->variable =
+          loopVariable(body, valuePattern, elem, bindings, openElements(body, valuePattern, over, walkedOver));
+      noteInterval(body, out->variable, over);
       if (enumerated)
         out->indexVariable = loopVariable(body, pair->elems[1], usize(body), bindings);
     }
@@ -327,9 +306,12 @@ static Expr* forByIndex(BodyState& body, Expr* loop) {
   return make(body, ExprKind::Block, body.types.unit(), loop->range, std::move(all));
 }
 
-static Variable* loopVariable(BodyState& body, const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings) {
+static Variable* loopVariable(BodyState& body, const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings,
+                              std::optional<BodyState::Slot> slot) {
   auto* name = pattern->tryAs<syn::NamePattern>();
   Variable* variable = newVariable(body, name ? name->name.text : std::string_view(), type, pattern->range, false);
+  if (slot)
+    body.slots[variable] = std::move(*slot);
   if (name)
     declareLocal(body, variable);
   else if (!pattern->is<syn::WildcardPattern>())
@@ -363,9 +345,10 @@ Expr* checkClosure(BodyState& body, const syn::ClosureExpr* expr, Type expected)
       return errorExpr(body, expr->range);
     }
     params.push_back(type);
-    out->variables.push_back(loopVariable(body, param.pattern, type, bindings));
-    if (body.totals.contains(out->variables.back()->range.begin))
-      body.defaulted.insert(out->variables.back());
+    const bool isTotal = body.open.contains(param.pattern->range.begin);
+    out->variables.push_back(
+        loopVariable(body, param.pattern, type, bindings,
+                     isTotal ? std::optional(BodyState::Slot{param.pattern->range.begin, {}}) : std::nullopt));
   }
   Type result = expr->resultType ? resolveType(body, expr->resultType, DimPolicy::Known)
                 : hasHint && expected->elem->kind != TypeKind::Error ? expected->elem
@@ -373,9 +356,8 @@ Expr* checkClosure(BodyState& body, const syn::ClosureExpr* expr, Type expected)
   body.returns.push_back(
       {result, expr->resultType ? expr->resultType->range : expr->range, true, body.loops.size(), body.locals.size()});
   Expr* inner = check(body, expr->body, result);
-  const bool isTotal = !out->variables.empty() && body.defaulted.contains(out->variables[0]);
-  if (isTotal && result && inner->type != result && inner->type->kind == TypeKind::Scalar)
-    learnType(body, makeVar(body, out->variables[0], expr->range), inner->type);
+  if (!out->variables.empty() && body.slots.contains(out->variables[0]) && result && !isError(inner))
+    learnFromStore(body, makeVar(body, out->variables[0], expr->range), inner);
   if (result && result->kind != TypeKind::Unit && !isError(inner))
     inner = convert(body, inner, result, Site::Return, expr->resultType ? expr->resultType->range : SourceRange{},
                     "the closure's result");

@@ -1,7 +1,7 @@
 // Implicit conversions (language.md §3) and the errors when there is none.
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
-#include "lang/sema/check/exprs/tuple_lists.h"
+#include "lang/sema/check/exprs/open.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/session.h"
 #include "lang/sema/check/traits/bounds.h"
@@ -17,15 +17,10 @@
 
 namespace vortex::lang {
 
-static bool learnElement(BodyState& body, const Variable* variable, Type to);
-static bool learnWalked(BodyState& body, const Variable* variable, Type to);
 static Expr* convertTensor(BodyState& body, Expr* expr, Type from, Type to, Site site, SourceRange because = {},
                            std::string_view becauseText = {});
 
 namespace {
-
-bool isInt(Type type) { return type->kind == TypeKind::Scalar && isInteger(type->scalar); }
-bool isFlt(Type type) { return type->kind == TypeKind::Scalar && isFloat(type->scalar); }
 
 // Unsigned integers widen up to usize.
 bool widens(Type from, Type to) {
@@ -34,115 +29,9 @@ bool widens(Type from, Type to) {
   return bitWidth(from->scalar) < bitWidth(to->scalar) || (from->scalar == Scalar::U64 && to->scalar == Scalar::Usize);
 }
 
-bool holds(Type type, const Interval& interval) {
-  return interval.low >= lowest(type->scalar) && interval.high <= highest(type->scalar);
-}
-
 std::string article(const std::string& type) { return "`" + type + "`"; }
 
 }  // namespace
-
-std::optional<Interval> literalInterval(BodyState& body, const Expr* expr, uint32_t depth) {
-  if (depth > 12 || !isInt(expr->type))
-    return std::nullopt;
-  if (expr->kind == ExprKind::Var) {
-    auto found = body.flexible.find(expr->variable);
-    return found == body.flexible.end() ? std::nullopt : std::optional(found->second);
-  }
-  if (expr->kind == ExprKind::Int && expr->type->isScalar(Scalar::I32) && depth > 0)
-    return Interval{expr->intValue, expr->intValue};
-  if (expr->kind != ExprKind::Binary || expr->binaryOp > BinaryOp::Rem)
-    return std::nullopt;
-  const auto a = literalInterval(body, expr->args[0], depth + 1), b = literalInterval(body, expr->args[1], depth + 1);
-  if (!a || !b)
-    return std::nullopt;
-  Interval out;
-  switch (expr->binaryOp) {
-  case BinaryOp::Add: out = {a->low + b->low, a->high + b->high}; break;
-  case BinaryOp::Sub: out = {a->low - b->high, a->high - b->low}; break;
-  case BinaryOp::Mul: {
-    const __int128 products[] = {a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high};
-    out = {*std::min_element(products, products + 4), *std::max_element(products, products + 4)};
-    break;
-  }
-  case BinaryOp::Div:
-    if (a->low < 0 || b->low <= 0)
-      return std::nullopt;
-    out = {a->low / b->high, a->high / b->low};
-    break;
-  case BinaryOp::Rem:
-    if (a->low < 0 || b->low <= 0)
-      return std::nullopt;
-    out = {0, std::min(a->high, b->high - 1)};
-    break;
-  default: return std::nullopt;
-  }
-  return holds(expr->type, out) ? std::optional(out) : std::nullopt;
-}
-
-bool learnType(BodyState& body, Expr* expr, Type to, uint32_t depth) {
-  if (to->isTensor())
-    to = to->elem;
-  const bool isNumber = to->kind == TypeKind::Scalar && to->scalar != Scalar::Bool;
-  const bool isVec = to->kind == TypeKind::Vec && !isError(to->elem) && !to->elem->isTensor();
-  if ((!isNumber && !isVec) || depth > 12)
-    return false;
-  if (expr->kind == ExprKind::Binary && isNumber && expr->binaryOp <= BinaryOp::BitXor)
-    return learnType(body, expr->args[0], to, depth + 1) || learnType(body, expr->args[1], to, depth + 1);
-  if (expr->kind == ExprKind::Unary || expr->kind == ExprKind::Deref || expr->kind == ExprKind::Ref)
-    return learnType(body, expr->args[0], to, depth + 1);
-  if (isNumber && learnPart(body, expr, to))
-    return true;
-  if (expr->kind == ExprKind::Element && isNumber)
-    return expr->args[0]->kind == ExprKind::Var && learnElement(body, expr->args[0]->variable, to);
-  if (auto found = expr->kind == ExprKind::Var && isNumber ? body.walked.find(expr->variable) : body.walked.end();
-      found != body.walked.end()) {
-    const Expr* over = found->second;
-    return over->kind == ExprKind::Var ? learnElement(body, over->variable, to) : learnWalked(body, expr->variable, to);
-  }
-  if (expr->kind != ExprKind::Var || !body.defaulted.count(expr->variable))
-    return false;
-  Type from = expr->variable->type;
-  auto total = body.totals.find(expr->variable->range.begin);
-  const bool isWhole = total != body.totals.end() && !total->second;
-  if (isVec != (from->kind == TypeKind::Vec) || (isNumber && isFlt(from) && !isFlt(to) && !isWhole))
-    return false;
-  body.inferred[expr->variable->range.begin] = to;
-  body.defaulted.erase(expr->variable);
-  expr->variable->type = to;  // the rest of this attempt only looks for more of these
-  return body.restart = true;
-}
-
-bool learnFromStore(BodyState& body, Expr* target, const Expr* value) {
-  const Type from = value->type, to = target->type;
-  if (from == to || from->kind != TypeKind::Scalar || to->kind != TypeKind::Scalar || value->kind == ExprKind::Int)
-    return false;
-  const auto interval = isInt(to) ? literalInterval(body, value) : std::nullopt;
-  if ((interval && holds(to, *interval)) || (isInt(from) && isInt(to) && widens(from, to)))
-    return false;
-  return learnType(body, target, from);
-}
-
-/// The elements of a list of plain numbers get another type.
-static bool learnElement(BodyState& body, const Variable* variable, Type to) {
-  const Type list = variable->type;
-  if (!body.defaulted.count(variable) || (list->kind != TypeKind::Array && list->kind != TypeKind::Vec) ||
-      list->elem->kind != TypeKind::Scalar || (isFlt(list->elem) && !isFlt(to)))
-    return false;
-  body.inferred[variable->range.begin] =
-      list->kind == TypeKind::Vec ? body.types.vec(to) : body.types.array(to, list->count);
-  body.defaulted.erase(variable);
-  return body.restart = true;
-}
-
-/// What a `for` walks over is written there: its numbers get another type.
-static bool learnWalked(BodyState& body, const Variable* variable, Type to) {
-  if (isFlt(variable->type) && !isFlt(to))
-    return false;
-  body.inferred[variable->range.begin] = to;
-  body.walked.erase(variable);
-  return body.restart = true;
-}
 
 bool mayAccumulateIn(Type elem, Type sum) {
   if (elem->kind != TypeKind::Scalar || sum->kind != TypeKind::Scalar)

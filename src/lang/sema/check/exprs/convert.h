@@ -23,10 +23,5 @@ std::string operandText(const BodyState& body, const Expr* expr);
 std::string castText(const BodyState& body, const Expr* expr, Type to, std::string_view within);
 /// Makes two numeric operands one scalar type; false after an error.
 bool unify(BodyState& body, Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange range);
-std::optional<Interval> literalInterval(BodyState& body, const Expr* expr, uint32_t depth = 0);
-bool learnType(BodyState& body, Expr* expr, Type to,
-               uint32_t depth = 0);  ///< true: noted, the body will be checked again
-/// `var best = 0` … `best = k`: the variable gets the type of k.
-bool learnFromStore(BodyState& body, Expr* target, const Expr* value);
 
 }  // namespace vortex::lang

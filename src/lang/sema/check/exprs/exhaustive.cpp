@@ -14,7 +14,7 @@ constexpr int kMostSteps = 20'000;
 constexpr size_t kMostNamed = 16;
 
 using Path = std::vector<int64_t>;  // fields, from the subject on
-struct Interval {
+struct Span {
   __int128 first, last;
 };
 enum class Verdict : uint8_t { Holds, Fails, Open };
@@ -92,8 +92,8 @@ private:
   }
 
   /// The intervals of the part's type that its comparisons tell apart.
-  std::vector<Interval> intervals(const Atom& part) const {
-    std::vector<Interval> out;
+  std::vector<Span> intervals(const Atom& part) const {
+    std::vector<Span> out;
     if (part.type->kind == TypeKind::Enum) {
       for (const int64_t value : part.type->decl->enumValues)
         out.push_back({value, value});
@@ -135,7 +135,7 @@ private:
         gaveUp_ = true;
       return;
     }
-    for (const Interval& interval : intervals(*open)) {
+    for (const Span& interval : intervals(*open)) {
       chosen_[open->path] = interval;
       search(left);
     }
@@ -143,7 +143,7 @@ private:
   }
 
   /// The value of an interval that is nearest to 0.
-  static std::string number(const Interval& interval) {
+  static std::string number(const Span& interval) {
     const __int128 value = interval.first > 0 ? interval.first : interval.last < 0 ? interval.last : 0;
     const bool isNegative = value < 0;
     auto rest = static_cast<uint64_t>(isNegative ? -value : value);
@@ -180,7 +180,7 @@ private:
   BodyState& body_;
   const Expr& subject_;
   std::map<const Expr*, Atom> atoms_;
-  std::map<Path, Interval> chosen_;
+  std::map<Path, Span> chosen_;
   std::vector<std::string> missing_;
   int steps_ = kMostSteps;
   bool isCovered_ = true, gaveUp_ = false;

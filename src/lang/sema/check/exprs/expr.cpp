@@ -108,7 +108,8 @@ static Expr* checkTuple(BodyState& body, const syn::TupleExpr* expr, Type expect
   std::vector<Expr*> elems;
   std::vector<Type> elemTypes;
   for (size_t i = 0; i < expr->elems.size(); ++i) {
-    Expr* elem = check(body, expr->elems[i], hasHint ? expected->elems[i] : nullptr);
+    const bool isTold = hasHint && expected->elems[i]->kind != TypeKind::Never;  // see learnType
+    Expr* elem = check(body, expr->elems[i], isTold ? expected->elems[i] : nullptr);
     if (isError(elem))
       return errorExpr(body, expr->range);
     elems.push_back(elem);

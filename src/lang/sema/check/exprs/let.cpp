@@ -3,8 +3,8 @@
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/literals.h"
+#include "lang/sema/check/exprs/open.h"
 #include "lang/sema/check/exprs/statements.h"
-#include "lang/sema/check/exprs/tuple_lists.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/names/names.h"
@@ -27,8 +27,7 @@ static Type bindLetDims(BodyState& body, Type declared, Type actual);
 static bool isStorage(const BodyState& body, Type type);
 static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr* init, bool isResult,
                       std::vector<Expr*>& out);
-static void noteLiterals(BodyState& body, const syn::Pattern* pattern, const syn::Expr* written, const Expr& value);
-static void takeLearned(BodyState& body, const syn::Pattern* pattern, const syn::Expr* written, Expr* value);
+static void noteLiterals(BodyState& body, const syn::Pattern* pattern, const Expr& value);
 static void markDeclared(const BodyState& body, Expr& let);
 
 static bool namesResult(BodyState& body, Type type, const syn::Name& name) {
@@ -105,18 +104,17 @@ static void checkDeclared(BodyState& body, const syn::LetStmt* stmt, std::vector
     if (!isError(declared))
       declared = letType(body, stmt, declared, namePattern ? &namePattern->name : nullptr, isResult);
   }
-  if (auto known = !hasType && namePattern ? body.inferred.find(namePattern->name.range.begin) : body.inferred.end();
-      known != body.inferred.end())
-    declared = known->second;
+  const auto known = hasType ? body.inferred.end() : body.inferred.find(stmt->pattern->range.begin);
+  const Type hint = known == body.inferred.end() ? declared : known->second;
   auto* list = stmt->init && namePattern ? stmt->init->tryAs<syn::ArrayExpr>() : nullptr;
   if (list && declared && !isError(declared) && declared->isTensor() && isStorage(body, declared) && !isResult &&
       list->form == syn::ArrayForm::List)
     return letOfList(body, stmt, declared, out);
-  list = declared ? nullptr : list;
+  list = hint ? nullptr : list;
   const bool isEmptyVec =
       list && list->isVec && list->form == syn::ArrayForm::List && list->elems.empty() && !inKernel(body);
   Expr* init = isEmptyVec   ? make(body, ExprKind::MakeVec, body.types.vec(body.types.error()), stmt->init->range)
-               : stmt->init ? check(body, stmt->init, declared)
+               : stmt->init ? check(body, stmt->init, hint)
                             : nullptr;
   if (!init) {
     if (!declared) {
@@ -145,6 +143,8 @@ static void checkDeclared(BodyState& body, const syn::LetStmt* stmt, std::vector
           error(body, "E0301", init->range, "this has no value");
         type = body.types.error();
       } else {
+        if (hint && canTake(body, init, hint))
+          adapt(body, init, hint);
         type = init->type;
         // A copy of a slice or element is a value of its own; references and parameters keep their storage.
         if (inKernel(body) && type->isTensor() && init->kind != ExprKind::Slice && init->kind != ExprKind::Deref &&
@@ -252,13 +252,14 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
       markDeclared(body, *out.back());
     }
     const Expr* whole = init;
-    if (!stmt->type && !stmt->isVar)
-      takeLearned(body, stmt->pattern, stmt->init, init);
+    if (!stmt->type && !slotOf(body, init) && init->kind == ExprKind::MakeTuple) {
+      openNumbers(body, stmt->pattern->range, stmt->init, init->type);
+      init = temporary(body, init, out);
+      body.slots[init->variable] = {stmt->pattern->range.begin, {}};
+    }
     bindPattern(body, stmt->pattern, init, stmt->isVar, out);
     if (!stmt->type && !stmt->isVar)
-      noteLiterals(body, stmt->pattern, stmt->init, *whole);
-    if (!stmt->type)
-      noteTupleList(body, stmt->pattern, stmt->init, whole);
+      noteLiterals(body, stmt->pattern, *whole);
     return;
   }
   Variable* variable = newVariable(body, namePattern->name.text, type, namePattern->name.range, stmt->isVar);
@@ -282,18 +283,17 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
         body.flexible[variable] = *interval;
     }
   }
-  const bool isDefault = init && !stmt->type && !body.inferred.count(variable->range.begin);
-  const bool mayLearn = type->kind == TypeKind::Scalar &&
-                        (stmt->isVar || isFloat(type->scalar) || (stmt->init && stmt->init->is<syn::CallExpr>()));
   auto* filled = init && init->kind == ExprKind::Builtin && init->builtin == Builtin::VecFill
                      ? stmt->init->tryAs<syn::CallExpr>()
                      : nullptr;
-  const bool isFilled = filled && !filled->args.back().name.isPresent() && isUntyped(body, filled->args.back().value);
-  if (isDefault && (isFilled || (mayLearn && isUntyped(body, stmt->init)) ||
-                    (type->kind == TypeKind::Vec && isError(type->elem)) || isUntypedList(body, stmt->init)))
-    body.defaulted.insert(variable);
-  if (init && !stmt->type)
-    noteTupleList(body, stmt->pattern, stmt->init, init);
+  if (init && !stmt->type && !body.flexible.contains(variable)) {
+    body.slots[variable] = slotOf(body, init).value_or(BodyState::Slot{variable->range.begin, {}});
+    const syn::Expr* element = filled && !filled->args.back().name.isPresent() ? filled->args.back().value : nullptr;
+    if (const Type number = element ? defaultOf(body, std::span(&element, 1)) : nullptr)
+      openPart(body, variable->range, type, body.types.vec(number));
+    else
+      openNumbers(body, variable->range, stmt->init, type);
+  }
   Expr* let = make(body, ExprKind::Let, body.types.unit(), stmt->range);
   let->variable = variable;
   if (init)
@@ -304,43 +304,18 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
 }
 
 /// `let (m, n) = (4, 200)`: plain numbers adapt to their uses as `let m = 4` does.
-static void noteLiterals(BodyState& body, const syn::Pattern* pattern, const syn::Expr* written, const Expr& value) {
+static void noteLiterals(BodyState& body, const syn::Pattern* pattern, const Expr& value) {
   auto* names = pattern->tryAs<syn::TuplePattern>();
-  auto* parts = written ? written->tryAs<syn::TupleExpr>() : nullptr;
-  if (!names || !parts || value.kind != ExprKind::MakeTuple || names->elems.size() != value.args.size() ||
-      parts->elems.size() != value.args.size())
-    return;
-  for (size_t i = 0; i < value.args.size(); ++i) {
+  for (size_t i = 0; names && value.kind == ExprKind::MakeTuple && i < std::min(value.args.size(), names->elems.size());
+       ++i) {
     const Expr& part = *value.args[i];
-    noteLiterals(body, names->elems[i], parts->elems[i], part);
+    noteLiterals(body, names->elems[i], part);
     auto* name = names->elems[i]->tryAs<syn::NamePattern>();
     const BodyState::Local* local = name ? findLocal(body, name->name.text) : nullptr;
-    if (!local || !local->variable || !isUntyped(body, parts->elems[i]))
-      continue;
-    if (part.kind == ExprKind::Int && part.type->isScalar(Scalar::I32))
-      body.flexible[local->variable] = {part.intValue, part.intValue};
-    const bool hasFraction = part.type->kind == TypeKind::Scalar && isFloat(part.type->scalar);
-    if (hasFraction && !body.inferred.contains(local->variable->range.begin))
-      body.defaulted.insert(local->variable);
+    const auto interval = local && local->variable ? literalInterval(body, &part, 1) : std::nullopt;
+    if (interval && part.type->isScalar(Scalar::I32))
+      body.flexible[local->variable] = *interval;
   }
-}
-
-/// Parts of a tuple get the types that uses of their names asked for.
-static void takeLearned(BodyState& body, const syn::Pattern* pattern, const syn::Expr* written, Expr* value) {
-  auto* names = pattern->tryAs<syn::TuplePattern>();
-  auto* parts = written ? written->tryAs<syn::TupleExpr>() : nullptr;
-  if (!names || !parts || value->kind != ExprKind::MakeTuple || names->elems.size() != value->args.size())
-    return;
-  std::vector<Type> types;
-  for (size_t i = 0; i < value->args.size(); ++i) {
-    takeLearned(body, names->elems[i], parts->elems[i], value->args[i]);
-    auto* name = names->elems[i]->tryAs<syn::NamePattern>();
-    auto learned = name ? body.inferred.find(name->name.range.begin) : body.inferred.end();
-    if (learned != body.inferred.end() && isUntyped(body, parts->elems[i]))
-      value->args[i] = check(body, parts->elems[i], learned->second);
-    types.push_back(value->args[i]->type);
-  }
-  value->type = body.types.tuple(std::move(types));
 }
 
 /// The statement compares the value's extents with the written ones, and gives new dimension variables their values.

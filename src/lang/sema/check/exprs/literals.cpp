@@ -2,10 +2,11 @@
 #include "lang/sema/check/exprs/literals.h"
 #include "lang/sema/check/constants/constants.h"
 #include "lang/sema/check/constants/limits.h"
+#include "lang/sema/check/exprs/branches.h"
 #include "lang/sema/check/exprs/convert.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/index.h"
-#include "lang/sema/check/exprs/tuple_lists.h"
+#include "lang/sema/check/exprs/open.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/names/names.h"
@@ -59,14 +60,13 @@ std::vector<const syn::Expr*> choices(BodyState& body, const syn::CallExpr* call
   return values;
 }
 
-/// What the value is one of.
-std::vector<const syn::Expr*> sources(BodyState& body, const syn::Expr* expr) {
-  return expr->is<syn::CallExpr>() ? choices(body, expr->as<syn::CallExpr>()) : branchValues(expr);
-}
-
 bool fits(__int128 value, Scalar scalar) { return value >= lowest(scalar) && value <= highest(scalar); }
 
 }  // namespace
+
+std::vector<const syn::Expr*> sources(BodyState& body, const syn::Expr* expr) {
+  return expr->is<syn::CallExpr>() ? choices(body, expr->as<syn::CallExpr>()) : branchValues(expr);
+}
 
 Type scalarIn(Type expected) {
   if (!expected)
@@ -185,12 +185,14 @@ Expr* adaptLiteral(BodyState& body, Expr* literal, Type expected) {
   } else if (isFloat(type->scalar) && (literal->kind == ExprKind::Int || literal->kind == ExprKind::Float)) {
     if (literal->kind == ExprKind::Int)
       literal->floatValue = toFloat(type->scalar, literal->intValue);
-    else if (type->isScalar(Scalar::F64))
+    else if (!type->isScalar(Scalar::F32))
       literal->floatValue = writtenInF64(body, literal).value_or(literal->floatValue);
     literal->kind = ExprKind::Float;
     literal->type = type;
     if (type->scalar == Scalar::F32)
       literal->floatValue = static_cast<double>(static_cast<float>(literal->floatValue));
+    if (std::isfinite(literal->floatValue) && std::fabs(literal->floatValue) > largest(type->scalar))
+      literalTooLarge(body, literal->range, type);
   }
   return literal;
 }
@@ -256,13 +258,14 @@ bool isUntypedFloat(BodyState& body, const syn::Expr* expr) {
   }
 }
 
-bool isUntypedList(BodyState& body, const syn::Expr* expr) {
-  auto* list = expr->tryAs<syn::ArrayExpr>();
-  if (!list || list->elems.empty())
-    return false;
-  const size_t numbers = list->form == syn::ArrayForm::Repeat ? 1 : list->elems.size();
-  return std::all_of(list->elems.begin(), list->elems.begin() + static_cast<ptrdiff_t>(numbers),
-                     [&](const syn::Expr* elem) { return isUntyped(body, elem); });
+Type defaultOf(BodyState& body, std::span<const syn::Expr* const> numbers) {
+  bool hasFraction = false;
+  for (const syn::Expr* each : numbers) {
+    if (!each || !isUntyped(body, each))
+      return nullptr;
+    hasFraction = hasFraction || isUntypedFloat(body, each);
+  }
+  return numbers.empty() ? nullptr : body.types.scalar(hasFraction ? Scalar::F32 : Scalar::I32);
 }
 
 Expr* checkArray(BodyState& body, const syn::ArrayExpr* expr, Type expected) {
@@ -277,28 +280,32 @@ Expr* checkArray(BodyState& body, const syn::ArrayExpr* expr, Type expected) {
     return checkRepeat(body, expr, expected);
   Type elemType =
       expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
-  if (Expr* tuples = elemType ? nullptr : checkTupleList(body, expr))
-    return tuples;
+  const bool isFree = !elemType;
   std::vector<Expr*> elems(expr->elems.size());
-  // The first element with a type of its own decides for the numbers around it.
+  // Elements with a type of their own decide for the numbers around them.
+  for (size_t i = 0; i < elems.size() && isFree; ++i)
+    if (!isUntyped(body, expr->elems[i])) {
+      elems[i] = check(body, expr->elems[i], elemType);
+      if (isError(elems[i]))
+        return errorExpr(body, expr->range);
+      elemType = elemType || isOpen(body, elems[i]) ? elemType : elems[i]->type;
+    }
   if (!elemType)
-    for (size_t i = 0; i < elems.size() && !elemType; ++i)
-      if (!isUntyped(body, expr->elems[i])) {
-        elems[i] = check(body, expr->elems[i]);
-        elemType = elems[i]->type;
-      }
-  if (!elemType)
-    for (const syn::Expr* elem : expr->elems)
-      if (isUntypedFloat(body, elem))
-        elemType = body.types.scalar(Scalar::F32);
-  for (size_t i = 0; i < elems.size(); ++i) {
+    elemType = defaultOf(body, expr->elems);
+  for (size_t i = 0; i < elems.size(); ++i)
     if (!elems[i])
       elems[i] = check(body, expr->elems[i], elemType);
-    if (!elemType)
-      elemType = elems[i]->type;
-    if (!isError(elemType))
-      elems[i] = convert(body, elems[i], elemType, Site::Element);
-    if (isError(elems[i]))
+  if (const Type common = isFree ? commonType(body, elems, nullptr) : nullptr)
+    elemType = common;
+  else if (!elemType && !elems.empty())
+    elemType = elems[0]->type;
+  for (Expr*& elem : elems) {
+    if (isError(elemType))
+      break;
+    if (isFree && canTake(body, elem, elemType))
+      adapt(body, elem, elemType);
+    elem = convert(body, elem, elemType, Site::Element);
+    if (isError(elem))
       elemType = body.types.error();
   }
   if (!elemType) {

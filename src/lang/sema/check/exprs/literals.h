@@ -1,6 +1,8 @@
 // Numbers and lists without a type of their own.
 #pragma once
 
+#include <span>
+
 #include "lang/sema/check/body_state.h"
 
 namespace vortex::lang {
@@ -15,6 +17,9 @@ Expr* checkArray(BodyState& body, const syn::ArrayExpr* expr, Type expected);
 bool isUntyped(BodyState& body,
                const syn::Expr* expr);  ///< a number (or arithmetic on numbers) without a type of its own
 bool isUntypedFloat(BodyState& body, const syn::Expr* expr);
-bool isUntypedList(BodyState& body, const syn::Expr* expr);  ///< a list or progression of such numbers
+/// What they are without a type of their own: f32 if one has a fraction; null if one is no plain number.
+Type defaultOf(BodyState& body, std::span<const syn::Expr* const> numbers);
+/// What the value of branches, `select`, `min`, … is one of; null for one that cannot be told.
+std::vector<const syn::Expr*> sources(BodyState& body, const syn::Expr* expr);
 
 }  // namespace vortex::lang

@@ -166,8 +166,9 @@ Expr* checkBinary(BodyState& body, const syn::BinaryExpr* expr, Type expected) {
     lhs = value(body, expr->lhs, isError(rhs) ? nullptr : rhs->type);
   } else {
     // Two plain numbers: one with a fraction makes both floats.
-    if (leftFree && rightFree && !hint && (isUntypedFloat(body, expr->lhs) || isUntypedFloat(body, expr->rhs)))
-      hint = body.types.scalar(Scalar::F32);
+    const syn::Expr* const both[] = {expr->lhs, expr->rhs};
+    if (leftFree && rightFree && !hint && !isShift(lowered))
+      hint = defaultOf(body, both);
     lhs = value(body, expr->lhs, hint);
     rhs = value(body, expr->rhs,
                 isError(lhs)                        ? nullptr

@@ -5,6 +5,7 @@
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/let.h"
 #include "lang/sema/check/exprs/name_expr.h"
+#include "lang/sema/check/exprs/open.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/names/scope.h"
@@ -138,6 +139,7 @@ void bindPattern(BodyState& body, const syn::Pattern* pattern, Expr* value, bool
   if (auto* name = pattern->tryAs<syn::NamePattern>()) {
     Variable* variable = newVariable(body, name->name.text, value->type, name->range, isVar);
     declareLocal(body, variable);
+    aliasSlot(body, variable, value);
     Expr* let = make(body, ExprKind::Let, body.types.unit(), pattern->range, {value});
     let->variable = variable;
     out.push_back(let);
@@ -155,8 +157,10 @@ void bindPattern(BodyState& body, const syn::Pattern* pattern, Expr* value, bool
           base::concat("a pattern of ", tuple->elems.size(), " elements cannot take `", text(body, value->type), "`"));
       return bindNothing(body, pattern);
     }
-    if (plain->kind != ExprKind::Var)
+    if (plain->kind != ExprKind::Var) {
       plain = temporary(body, plain, out);
+      aliasSlot(body, plain->variable, out.back()->args[0]);
+    }
     for (size_t i = 0; i < tuple->elems.size(); ++i) {
       Expr* field = make(body, ExprKind::Field, plain->type->elems[i], tuple->elems[i]->range, {plain});
       field->ints = {static_cast<int64_t>(i)};

@@ -1,4 +1,4 @@
-#include "lang/sema/kernel/distribute.h"
+#include "lang/kernel/distribute.h"
 
 namespace vortex::lang {
 namespace {
