@@ -12,6 +12,7 @@
 #include "passes/rows_first.h"
 #include "passes/separate_operands.h"
 #include "passes/sink_reshapes.h"
+#include "passes/small_reductions.h"
 #include "passes/stream_reductions.h"
 #include "passes/tile_products.h"
 #include "passes/unit_dims.h"
@@ -308,6 +309,8 @@ LogicalResult makePhases(ModuleOp module, const TensorSchedule& rules, const Pla
     return success();
   }
   dropReshapesBack(kernels[0]);
+  mergeReductions(kernels[0]);
+  unrollSmallReductions(kernels[0]);
   splitUnitReshapes(kernels[0]);
   prepareElementControl(*entries.begin(), kernels[0]);
   if (rules.streamedStep > 0)

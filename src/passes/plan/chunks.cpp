@@ -231,11 +231,12 @@ int64_t Chunks::squareSide(const Cluster& cluster) {
   return side;
 }
 
-/// Parallel axes whose elements are neighbours in some tensor of two or more of them.
+/// Parallel axes whose elements are neighbours in some tensor that has those of another tensor, too: a transpose. A tensor without the other's axis
+/// repeats its elements along it, which caches give.
 AxisSet Chunks::squareAxes(const Cluster& cluster) {
-  AxisSet result;
   if (schedule_.squareSide == 0)
-    return result;
+    return {};
+  std::vector<SmallVector<Axis>> tensors;  // of two or more parallel axes, the last one among them
   auto consider = [&](Value value) {
     SmallVector<Axis> split;
     SmallVector<Axis> axes = axes_.of(value);
@@ -245,7 +246,7 @@ AxisSet Chunks::squareAxes(const Cluster& cluster) {
       if (llvm::is_contained(cluster.parallel, axis))
         split.push_back(axis);
     if (split.size() > 1 && split.back() == axes.back())
-      result.insert(split.back());
+      tensors.push_back(split);
   };
   for (Operation* root : cluster.roots) {
     if (auto store = dyn_cast<ir::TileStoreOp>(root))
@@ -255,6 +256,12 @@ AxisSet Chunks::squareAxes(const Cluster& cluster) {
         consider(value);
     });
   }
+  AxisSet result;
+  for (const auto& tensor : tensors)
+    for (const auto& other : tensors)
+      if (tensor.back() != other.back() && llvm::is_contained(tensor, other.back()) &&
+          llvm::is_contained(other, tensor.back()))
+        result.insert(tensor.back());
   return result;
 }
 
