@@ -29,7 +29,8 @@ def test_printed_kernels_compute_what_numpy_does(root, program, path):
     words = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "device or verifies", path]
     done = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True)
     is_empty = done.returncode == 5 and " deselected" in done.stdout  # a file whose tests are for other devices
-    assert is_empty or (done.returncode == 0 and " passed" in done.stdout), done.stdout + done.stderr
+    # Skipped is what Metal lacks (METAL_LACKS of conftest.py): of some files, all.
+    assert is_empty or (done.returncode == 0 and (" passed" in done.stdout or " skipped" in done.stdout)), done.stdout + done.stderr
 
 
 def run(program, path, device):
