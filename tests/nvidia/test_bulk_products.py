@@ -57,10 +57,11 @@ def test_bulk_copies_feed_warpgroup_instructions(vortex, tmp_path, kind, case):
     code = build(vortex, tmp_path, PROGRAMS[case].format(kind), "--target", "sm_90", "--emit", "asm").stdout
     products = bulk(code)
     assert products
-    for text in products.values():
+    for name, text in products.items():
         assert "cp.async.bulk.tensor" in text and "mbarrier.try_wait" in text and f".f32.{kind}.{kind}" in text
-        # Results leave through the copy engine alone.
-        assert ".global.shared::cta.bulk_group" in text and "st.global" not in text
+        # Results leave through the copy engine alone, or where they lie anyhow through the threads.
+        assert (".global.shared::cta.bulk_group" in text) != name.endswith("_general")
+        assert ("st.global" in text) == name.endswith("_general")
 
 
 NARROW = {"i8": ("i8", "i32", ".s32.s8.s8"), "i8 in i8": ("i8", "i8", ".s32.s8.s8"), "u8": ("u8", "u32", ".s32.u8.u8"), "u8 in i32": ("u8", "i32", ".s32.u8.u8"),

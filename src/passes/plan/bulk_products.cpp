@@ -17,8 +17,18 @@ bool BulkProducts::require(ir::SizeAttr condition) {
   return ir::constantSize(needs_) != 0;
 }
 
-bool BulkProducts::requireReachable(unsigned argument) {
-  return require(ir::SizeAttr::get(dot_.getContext(), schedule_.bulkReach(arguments_.placementOf(argument))));
+void BulkProducts::requireStores(ir::SizeAttr condition) { stores_ = ir::sizeBinary(SizeOp::And, stores_, condition); }
+
+ir::SizeAttr BulkProducts::isReachable(unsigned argument) {
+  return ir::SizeAttr::get(dot_.getContext(), schedule_.bulkReach(arguments_.placementOf(argument)));
+}
+
+/// Where it is made, or the tensor itself.
+ir::SizeAttr BulkProducts::isReachable(const AlignedCopy& copy) {
+  ir::TileLoadOp load = copy.load;
+  ir::SizeAttr isOriginal = isReachable(cast<BlockArgument>(load.getView()).getArgNumber());
+  return ir::sizeBinary(SizeOp::And, isReachable(copy.copy.argument),
+                        ir::sizeBinary(SizeOp::Or, ir::sizeUnary(SizeOp::Not, copy.isAligned), isOriginal));
 }
 
 /// The tile is all of the argument: copies end with the tensor, not with the tile.
@@ -102,19 +112,21 @@ std::optional<BulkProducts::Elements> BulkProducts::addOperand(bool isA) {
   const bool isTurned = depth != rank - 1 && element.getIntOrFloatBitWidth() != 16;
   if (!isInner || !isMultiplied(element, dot_))
     return std::nullopt;
-  const auto addArgument = [&](unsigned argument) {
-    return requireReachable(argument) && requireWhole(argument, axes_.of(operand)) ? std::optional(elements)
-                                                                                   : std::nullopt;
+  const auto addArgument = [&](unsigned argument, ir::SizeAttr isReached) {
+    return require(isReached) && requireWhole(argument, axes_.of(operand)) ? std::optional(elements) : std::nullopt;
   };
+  const auto copy = llvm::find_if(copies_, [&](AlignedCopy each) { return each.load.getResult() == operand; });
+  readsCopies_ &= copy != copies_.end() && !isTurned;
   if (auto temporary = temporaries_.find(operand); temporary != temporaries_.end())
-    return isTurned ? std::nullopt : addArgument(temporary->second);
+    return isTurned ? std::nullopt : addArgument(temporary->second, isReachable(temporary->second));
   auto load = operand.getDefiningOp<ir::TileLoadOp>();
   auto argument = load ? dyn_cast<BlockArgument>(load.getView()) : nullptr;
   if (!argument || !startsAtZero(load.getOffsets()))
     return std::nullopt;
   if (isTurned)
     return addTurned(load, static_cast<unsigned>(depth)) ? std::optional(elements) : std::nullopt;
-  return addArgument(argument.getArgNumber());
+  const unsigned number = argument.getArgNumber();
+  return addArgument(number, copy != copies_.end() ? isReachable(*copy) : isReachable(number));
 }
 
 /// The copy's place is known when it is made.
@@ -170,16 +182,21 @@ bool BulkProducts::addTile(Value tile) {
     return isScalar(tile);
   if (tile == dot_.getResult() || !seen_.insert(tile).second)
     return true;
-  if (auto temporary = temporaries_.find(tile); temporary != temporaries_.end())
-    return requireReachable(temporary->second);
+  if (auto temporary = temporaries_.find(tile); temporary != temporaries_.end()) {
+    requireStores(isReachable(temporary->second));
+    return true;
+  }
   Operation* op = tile.getDefiningOp();
   if (auto load = dyn_cast_if_present<ir::TileLoadOp>(op)) {
-    // Pairs are loaded at once, with no check of where they lie but the edges of the product. Of one column there are none.
     auto argument = dyn_cast<BlockArgument>(load.getView());
-    const bool isColumn = argument && cast<ir::ViewType>(argument.getType()).getRank() > 0 &&
-                          cast<ir::ViewType>(argument.getType()).getShape().back() == 1;
-    return argument && load.getInbounds() && startsAtZero(load.getOffsets()) &&
-           (isColumn || requireReachable(argument.getArgNumber()));
+    if (!argument || !load.getInbounds() || !startsAtZero(load.getOffsets()))
+      return false;
+    // Beside results that copies store pairs are loaded at once, with no check of where they lie but the edges of the product. Of one column there are
+    // none.
+    auto view = cast<ir::ViewType>(argument.getType());
+    if (view.getRank() == 0 || view.getShape().back() != 1)
+      requireStores(isReachable(argument.getArgNumber()));
+    return true;
   }
   bool isPlain = op && op->getNumRegions() == 0 &&
                  (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::IotaOp, arith::ConstantOp>(op));
@@ -188,7 +205,8 @@ bool BulkProducts::addTile(Value tile) {
 }
 
 bool BulkProducts::addResult(Type element, unsigned argument, Value value) {
-  return isStorable(element) && axes_.of(value) == axes_.of(dot_.getResult()) && requireReachable(argument) &&
+  requireStores(isReachable(argument));
+  return isStorable(element) && axes_.of(value) == axes_.of(dot_.getResult()) &&
          requireWhole(argument, axes_.of(value));
 }
 
@@ -199,25 +217,26 @@ bool BulkProducts::addStore(ir::TileStoreOp store) {
          addTile(store.getValue());
 }
 
-ir::SizeAttr BulkProducts::needs(const Cluster& cluster, ir::DotOp dot) {
+bool BulkProducts::findNeeds(const Cluster& cluster) {
   needs_ = {};
+  stores_ = ir::sizeConstant(dot_.getContext(), 1);
   seen_.clear();
   operations_ = 0;
   turned_.clear();
-  dot_ = dot;
-  bool fits = beginsAtZero(dot) && addOperands();
-  if (auto temporary = temporaries_.find(dot.getResult()); temporary != temporaries_.end())
-    fits = fits && addResult(getElementTypeOrSelf(dot.getType()), temporary->second, dot.getResult());
+  readsCopies_ = true;
+  bool fits = beginsAtZero(dot_) && addOperands();
+  if (auto temporary = temporaries_.find(dot_.getResult()); temporary != temporaries_.end())
+    fits = fits && addResult(getElementTypeOrSelf(dot_.getType()), temporary->second, dot_.getResult());
   for (Operation* root : cluster.roots)
-    if (root != dot)
+    if (root != dot_)
       fits = fits && addStore(cast<ir::TileStoreOp>(root));
-  return fits ? needs_ : ir::SizeAttr();
+  return fits && (readsCopies_ || ir::constantSize(stores_) != 0);
 }
 
 //===-- costs -------------------------------------------------------------------------------------------------===//
 
 BulkPlan::Tile BulkProducts::planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, int64_t stepCycles,
-                                      ir::SizeAttr workers) {
+                                      int64_t tileCycles, ir::SizeAttr workers) {
   MLIRContext* context = dot_.getContext();
   auto size = [&](int64_t value) { return ir::sizeConstant(context, value); };
   TensorSchedule bulk = schedule_;
@@ -231,18 +250,20 @@ BulkPlan::Tile BulkProducts::planTile(const Cluster& cluster, const TensorSchedu
   const int64_t bits = elements_.type.getIntOrFloatBitWidth();
   ir::SizeAttr steps = ir::sizeBinary(SizeOp::CeilDiv, depth, size(tile.stepBytes * 8 / bits));
   ir::SizeAttr perTile =
-      ir::sizeBinary(SizeOp::Add, ir::sizeBinary(SizeOp::Mul, steps, size(stepCycles)), size(tile.tileCycles));
+      ir::sizeBinary(SizeOp::Add, ir::sizeBinary(SizeOp::Mul, steps, size(stepCycles)), size(tileCycles));
   ir::SizeAttr waves = ir::sizeBinary(SizeOp::CeilDiv, planned.count, workers);
   planned.cost = ir::sizeBinary(SizeOp::Add, size(tile.startCycles), ir::sizeBinary(SizeOp::Mul, waves, perTile));
   return planned;
 }
 
-std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot, ir::SizeAttr workers) {
+std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot, ir::SizeAttr workers,
+                                           ArrayRef<AlignedCopy> copies) {
   // Measured on an H200: 64×4096×4096 in 32 tiles takes 15.4 µs, split along the depth 17.9.
   constexpr int64_t kBusyShare = 5;
   BulkPlan plan;
-  plan.needs = needs(cluster, dot);
-  if (!plan.needs || ir::argumentSlots(arguments_.types()).back() > schedule_.bulkSlots)
+  dot_ = dot;
+  copies_ = copies;
+  if (!findNeeds(cluster) || ir::argumentSlots(arguments_.types()).back() > schedule_.bulkSlots)
     return std::nullopt;
   for (TurnedCopy& turned : turned_) {
     SmallVector<Axis> own = axes_.of(turned.load.getResult());
@@ -250,10 +271,11 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
     for (int64_t dim : turned.copy.permutation)
       extents.push_back(axes_.extent(own[static_cast<size_t>(dim)]));
     turned.copy.argument = arguments_.addTemporary(extents, getElementTypeOrSelf(turned.load.getType()));
-    if (!requireReachable(turned.copy.argument))
+    if (!require(isReachable(turned.copy.argument)))
       return std::nullopt;
   }
   plan.needs = needs_;
+  plan.stores = stores_;
   plan.turned = turned_;
   auto size = [&](int64_t value) { return ir::sizeConstant(dot.getContext(), value); };
   SmallVector<Axis> axes = axes_.of(dot.getResult());
@@ -265,10 +287,16 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
   plan.pays = both(paysToTurn(), both(isAtLeast(rows, schedule_.bulkRows), isAtLeast(columns, schedule_.bulkColumns)));
   const bool needsParts = !elements_.type.isInteger() && elements_.type.getIntOrFloatBitWidth() == 8;
   for (const TensorSchedule::BulkTile& tile : schedule_.bulkTiles)
-    if (int64_t cycles = needsParts ? tile.partCycles : tile.stepCycles)
-      plan.tiles.push_back(planTile(cluster, tile, cycles, workers));
+    if (int64_t cycles = needsParts ? tile.partCycles : tile.stepCycles) {
+      plan.tiles.push_back(planTile(cluster, tile, cycles, tile.tileCycles, workers));
+      if (readsCopies_ && tile.anyhowStepCycles > 0)
+        plan.anyhowTiles.push_back(
+            planTile(cluster, tile, needsParts ? cycles : tile.anyhowStepCycles, tile.anyhowTileCycles, workers));
+    }
   if (plan.tiles.empty())
     return std::nullopt;
+  if (plan.anyhowTiles.empty())
+    plan.needs = ir::sizeBinary(SizeOp::And, plan.needs, plan.stores);
   ir::SizeAttr mostTiles = plan.tiles.back().count;
   plan.isFull = both(isAtLeast(ir::sizeBinary(SizeOp::Min, rows, columns), schedule_.bulkSide),
                      ir::sizeBinary(SizeOp::Less, workers, ir::sizeBinary(SizeOp::Mul, mostTiles, size(kBusyShare))));

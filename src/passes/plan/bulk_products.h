@@ -36,6 +36,13 @@ struct TurnedCopy {
   CopiedLoad copy;
 };
 
+/// An operand that products read in aligned rows: its own, or those of a copy made before.
+struct AlignedCopy {
+  ir::TileLoadOp load;
+  CopiedLoad copy;         ///< stands for the load's tensor in launches that make none
+  ir::SizeAttr isAligned;  ///< not zero for those
+};
+
 /// A product in a persistent phase, in tiles of one of several sizes.
 struct BulkPlan {
   struct Tile {
@@ -43,9 +50,12 @@ struct BulkPlan {
     llvm::SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
     ir::SizeAttr count, blocks, cost;
   };
-  llvm::SmallVector<Tile> tiles;  ///< a launch takes the one of least cost
+  /// A launch takes the one of least cost. The others: threads store the results, which lie anyhow as what is read beside the operands does; none: only
+  /// launches where copies store them can run the product so.
+  llvm::SmallVector<Tile> tiles, anyhowTiles;
   llvm::SmallVector<TurnedCopy, 2> turned;
-  ir::SizeAttr needs;   ///< not zero for launches that can run it
+  ir::SizeAttr needs;   ///< not zero for launches that can run it, as far as its operands are concerned
+  ir::SizeAttr stores;  ///< not zero where copies can store the results
   ir::SizeAttr pays;    ///< not zero for launches that are large enough
   ir::SizeAttr isFull;  ///< not zero for launches with tiles for so many workers that splitting the depth does not pay
 };
@@ -57,20 +67,24 @@ public:
                const Temporaries& temporaries)
       : schedule_(schedule), axes_(axes), clusters_(clusters), arguments_(arguments), temporaries_(temporaries) {}
 
-  /// `workers`: blocks that the device runs at once. Nothing where no launch can run the product so.
-  std::optional<BulkPlan> plan(const Cluster& cluster, ir::DotOp dot, ir::SizeAttr workers);
+  /// `workers`: blocks that the device runs at once. `copies`: of operands, made before where they lie anyhow. Nothing where no launch can run the
+  /// product so.
+  std::optional<BulkPlan> plan(const Cluster& cluster, ir::DotOp dot, ir::SizeAttr workers,
+                               llvm::ArrayRef<AlignedCopy> copies);
 
 private:
-  /// What a launch must have for the roots of `cluster`, a product and stores, to run as one phase of bulk copies; null: no launch can.
+  /// Finds what a launch must have for the roots of `cluster`, a product and stores, to run as one phase of bulk copies. False: no launch can.
   ///
   /// The operands are whole tensors in memory (also transposed) of one type: 16-bit floats; or 8-bit floats, 8-bit integers, f32 under tf32, whose
   /// depth is innermost in memory, or is made so by a copy. What is stored has the product's axes and follows from it, other tensors and scalars of the launch, element by
   /// element.
-  ir::SizeAttr needs(const Cluster& cluster, ir::DotOp dot);
+  bool findNeeds(const Cluster& cluster);
   BulkPlan::Tile planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, int64_t stepCycles,
-                          ir::SizeAttr workers);
+                          int64_t tileCycles, ir::SizeAttr workers);
   bool require(ir::SizeAttr condition);
-  bool requireReachable(unsigned argument);
+  void requireStores(ir::SizeAttr condition);
+  ir::SizeAttr isReachable(unsigned argument);
+  ir::SizeAttr isReachable(const AlignedCopy& copy);
   bool requireWhole(unsigned argument, llvm::ArrayRef<Axis> axes);
   struct Elements {
     mlir::Type type;  ///< in memory
@@ -92,7 +106,9 @@ private:
   EntryArguments& arguments_;
   const Temporaries& temporaries_;
   ir::DotOp dot_;
-  ir::SizeAttr needs_;
+  llvm::ArrayRef<AlignedCopy> copies_;
+  bool readsCopies_ = false;  ///< of all operands
+  ir::SizeAttr needs_, stores_;
   llvm::DenseSet<mlir::Value> seen_;
   unsigned operations_ = 0;
   Elements elements_;  ///< of the operands

@@ -17,8 +17,10 @@ std::vector<StepPlan> ProductSteps::plan(const Cluster& cluster, const ProductWa
   ir::DotOp dot = findDot(cluster);
   std::vector<Way> aligned;
   if (ways.bulk)
-    aligned.push_back(
-        {.name = "bulk", .needs = ways.bulk->needs, .when = ways.bulkWhen, .steps = bulk(cluster, *ways.bulk)});
+    aligned.push_back({.name = "bulk",
+                       .needs = ways.bulk->needs,
+                       .when = ways.bulkWhen,
+                       .steps = bulk(cluster, *ways.bulk, ways.copies)});
   if (ways.split)
     aligned.push_back(
         {.name = "split", .when = ways.split->when, .steps = split(cluster, dot, *ways.split, ways.copies, false)});
@@ -78,23 +80,38 @@ PhasePlan ProductSteps::turn(const TurnedCopy& copy) {
   return phase;
 }
 
-/// Operands turned, then one persistent phase of bulk copies, in tiles of the size that costs least.
-std::vector<StepPlan> ProductSteps::bulk(const Cluster& cluster, const BulkPlan& bulk) {
+/// Operands turned, then one persistent phase of bulk copies, in tiles of the size that costs least. It reads copies of operands where there are some.
+std::vector<StepPlan> ProductSteps::bulk(const Cluster& cluster, const BulkPlan& bulk, ArrayRef<AlignedCopy> aligned) {
   Steps steps;
   SmallVector<AlignedCopy, 2> copies;
   for (const TurnedCopy& copy : bulk.turned) {
     steps.push_back({turn(copy)});
     copies.push_back({copy.load, copy.copy, {}});
   }
+  llvm::copy_if(aligned, std::back_inserter(copies), [&](const AlignedCopy& copy) {
+    return llvm::none_of(bulk.turned, [&](const TurnedCopy& turned) { return turned.load == copy.load; });
+  });
+  const auto inTiles = [&](ArrayRef<BulkPlan::Tile> tiles, bool isAnyhow) {
+    std::vector<Way> ways;
+    for (const BulkPlan::Tile& tile : tiles) {
+      PhasePlan phase = product(cluster, tile.pieces, tile.blocks);
+      phase.unit = tile.plan;
+      phase.tiles = tile.count;
+      phase.copies = copies;
+      phase.isAnyhow = isAnyhow;
+      ways.push_back({.name = tile.plan.str(), .cost = tile.cost, .steps = {{phase}}});
+    }
+    return choose(std::move(ways), true);
+  };
   std::vector<Way> ways;
-  for (const BulkPlan::Tile& tile : bulk.tiles) {
-    PhasePlan phase = product(cluster, tile.pieces, tile.blocks);
-    phase.unit = tile.plan;
-    phase.tiles = tile.count;
-    phase.copies = copies;
-    ways.push_back({.name = tile.plan.str(), .cost = tile.cost, .steps = {{phase}}});
+  if (ir::constantSize(bulk.stores) != 0)
+    ways.push_back({.name = "copies", .steps = inTiles(bulk.tiles, false)});
+  if (!bulk.anyhowTiles.empty()) {
+    if (!ways.empty())
+      ways.back().needs = bulk.stores;
+    ways.push_back({.name = "threads", .steps = inTiles(bulk.anyhowTiles, true)});
   }
-  llvm::append_range(steps, choose(std::move(ways), true));
+  llvm::append_range(steps, choose(std::move(ways)));
   return steps;
 }
 
@@ -108,10 +125,12 @@ std::vector<StepPlan> ProductSteps::whole(const Cluster& cluster, ArrayRef<ir::S
   ir::SizeAttr few = dot ? products_.isSmall(dot, usual.blocks) : ir::SizeAttr();
   if (!few)
     return {{usual}};
-  // Large products whose results lie well as their operands do run in bulk.
-  usual.isAnyhow = ways.bulk && ways.bulk->turned.empty() && !ways.copies.empty();
   PhasePlan smaller = small(cluster);
   smaller.copies = usual.copies;
+  if (ways.bulk && !ways.bulk->anyhowTiles.empty())  // large ones run in bulk
+    return {{smaller}};
+  // Large products whose results lie well as their operands do run in bulk.
+  usual.isAnyhow = ways.bulk && ways.bulk->turned.empty() && !ways.copies.empty();
   return choose({{.name = "small", .when = few, .steps = {{smaller}}}, {.name = "usual", .steps = {{usual}}}});
 }
 

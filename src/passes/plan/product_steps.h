@@ -17,7 +17,7 @@ private:
   using Steps = std::vector<StepPlan>;
   Steps copy(const AlignedCopy& copy);
   PhasePlan turn(const TurnedCopy& copy);
-  Steps bulk(const Cluster& cluster, const BulkPlan& bulk);
+  Steps bulk(const Cluster& cluster, const BulkPlan& bulk, llvm::ArrayRef<AlignedCopy> aligned);
   Steps whole(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks, const ProductWays& ways);
   PhasePlan small(const Cluster& cluster);
   PhasePlan product(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks);

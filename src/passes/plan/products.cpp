@@ -11,10 +11,10 @@ using SizeOp = size::Op;
 
 ProductWays Products::plan(const Cluster& cluster, ir::SizeAttr workers) {
   ProductWays ways;
+  addCopies(cluster, ways);
   addBulk(cluster, workers, ways);
   addSplit(cluster, ways);
   addThin(cluster, ways);
-  addCopies(cluster, ways);
   if (ways.thin && ways.isTiny) {  // a launch more costs less than one block's long way down the depth
     ir::SizeAttr isDeep = combine(SizeOp::Less, size(schedule_.dotSplitDepth - 1), axes_.extent(ways.thin->depth));
     ways.thin->when = combine(SizeOp::Or, ways.thin->when, combine(SizeOp::And, ways.isTiny, isDeep));
@@ -25,7 +25,7 @@ ProductWays Products::plan(const Cluster& cluster, ir::SizeAttr workers) {
 void Products::addBulk(const Cluster& cluster, ir::SizeAttr workers, ProductWays& ways) {
   ir::DotOp dot = schedule_.bulkTiles.empty() ? nullptr : splittable(cluster);
   if (dot)
-    ways.bulk = bulk_.plan(cluster, dot, workers);
+    ways.bulk = bulk_.plan(cluster, dot, workers, ways.copies);
   if (!ways.bulk)
     return;
   ir::SizeAttr isBetter = combine(SizeOp::Or, ways.bulk->isFull, ir::sizeUnary(SizeOp::Not, paysToSplit(cluster, dot)));

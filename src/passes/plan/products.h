@@ -22,13 +22,6 @@ struct DepthSplit {
   llvm::SmallVector<Blocks, 2> blocks;
 };
 
-/// An operand that products read in aligned rows: its own, or those of a copy made before.
-struct AlignedCopy {
-  ir::TileLoadOp load;
-  CopiedLoad copy;         ///< stands for the load's tensor in launches that make none
-  ir::SizeAttr isAligned;  ///< not zero for those
-};
-
 /// The ways of one product beside the plain one, in the order in which launches ask.
 struct ProductWays {
   std::optional<BulkPlan> bulk;

@@ -76,7 +76,8 @@ struct TensorSchedule : ProductRules {
     int64_t stepBytes = 1;  ///< of the depth per step
     /// `partCycles`: of a step whose sums are added to those before. 0: not for such products.
     int64_t stepCycles = 0, partCycles = 0, tileCycles = 0, startCycles = 0;
-    bool isForTileCode = false;  ///< blocks of tile code that have this size may run so
+    int64_t anyhowStepCycles = 0, anyhowTileCycles = 0;  ///< the same where threads store the results; 0: they never do
+    bool isForTileCode = false;                          ///< blocks of tile code that have this size may run so
   };
   std::vector<BulkTile> bulkTiles;
   /// For the same targets: rows and chunks of block tiles of online softmax between two products, whose operands have rows of at most `width` elements. Narrowest first, of one width the one of most rows.

@@ -6,6 +6,7 @@
 #include "chip/chip.h"
 #include "ir/size_attr.h"
 #include "ir/vxnv.h"
+#include "passes/phase_marks.h"
 #include "target/gpu/hopper/expand_roles.h"
 #include "target/gpu/hopper/product.h"
 #include "target/gpu/hopper/schedule.h"
@@ -65,11 +66,15 @@ static artifact::TensorMap describeMap(ir::vxnv::MapAttr map, size::Table& sizes
   return described;
 }
 
-/// One for launches whose tensors lie well. False: another phase.
+/// One for launches whose tensors lie well, or whose operands do. False: another phase.
 static bool lowerBulkPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
   if (!gpu::hopper::usesBulkCopies(phase))
     return false;
-  gpu::Lowering lowering(state, phase, described.symbol, {.unitStrides = true, .alignedRows = true});
+  const bool isAnyhow = phase->hasAttr(passes::kAnyPlacement);
+  if (isAnyhow)
+    described.symbol += "_general";
+  gpu::Lowering lowering(state, phase, described.symbol,
+                         isAnyhow ? gpu::Assumptions{} : gpu::Assumptions{.unitStrides = true, .alignedRows = true});
   ir::vxt::KernelOp kernel = lowering.run();
   if (!kernel)
     return true;

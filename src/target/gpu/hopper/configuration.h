@@ -20,6 +20,8 @@ struct Configuration {
   unsigned stepCycles = 0;
   /// The same where sums of each step are added to those before; 0: consumers lack the registers for both.
   unsigned partCycles = 0;
+  /// The same where threads store results that lie anyhow; 0: no such product runs so.
+  unsigned anyhowCycles = 0;
 
   /// Of 16-bit elements; 192 rows leave consumers too few registers for much more than sums.
   bool isForTileCode() const { return rows != 192; }

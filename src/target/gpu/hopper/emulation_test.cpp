@@ -8,6 +8,7 @@
 #include "ir/size_attr.h"
 #include "ir/vxnv.h"
 #include "irgen/test_kernel.h"
+#include "passes/phase_marks.h"
 #include "size/evaluate.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/hopper/expand_roles.h"
@@ -164,7 +165,7 @@ public:
       return;
     expandRoles(*lowered_.vxt);
     for (auto [phase, code] : llvm::zip(lowered_.vx->getOps<ir::KernelOp>(), lowered_.vxt->getOps<vxt::KernelOp>()))
-      if (isProduct(phase)) {
+      if (isProduct(phase) && !phase->hasAttr(passes::kAnyPlacement)) {
         phase_ = phase;
         code_ = code;
       } else if (phase.getSymName().contains(".turn.")) {
@@ -210,11 +211,15 @@ public:
       launch.memory.push_back({matrix->data(), matrix->size()});
     }
     std::map<unsigned, Matrix> temporaries;
+    std::map<unsigned, unsigned> originals;  ///< of temporaries that stand for arguments: these lie well
     launch.argument = [&](const size::Node& node) -> int64_t {
       if (node.op == size::Op::Scalar)
         return kWorkers;
       auto temporary = temporaries.find(node.argument);
-      Matrix& matrix = temporary == temporaries.end() ? *arguments[node.argument] : temporary->second;
+      const auto original = originals.find(node.argument);
+      Matrix& matrix = temporary == temporaries.end()
+                           ? *arguments[original == originals.end() ? node.argument : original->second]
+                           : temporary->second;
       const unsigned dim = node.dim + isVector(matrix);
       switch (node.op) {
       case size::Op::Dim: return dim == 0 ? matrix.rows : matrix.columns;
@@ -232,7 +237,16 @@ public:
                             view ? 0 : kWorkers);
         continue;
       }
-      auto extents = llvm::cast<mlir::DictionaryAttr>(entry.getArgs()[number]).getAs<mlir::ArrayAttr>("extents");
+      auto facts = llvm::cast<mlir::DictionaryAttr>(entry.getArgs()[number]);
+      if (auto original = facts.getAs<mlir::IntegerAttr>(ir::kStandsFor)) {
+        originals[number] = static_cast<unsigned>(original.getInt());
+        Matrix& matrix = *arguments[originals[number]];
+        launch.slots.push_back(reinterpret_cast<uint64_t>(matrix.data()));
+        for (int64_t value : {matrix.rows, matrix.columns, matrix.pitch, int64_t{1}})
+          launch.slots.push_back(static_cast<uint64_t>(value));
+        continue;
+      }
+      auto extents = facts.getAs<mlir::ArrayAttr>("extents");
       auto extent = [&](unsigned dim) {
         return size::evaluate(llvm::cast<ir::SizeAttr>(extents[dim]).getExpr(), launch.argument);
       };

@@ -168,16 +168,21 @@ tiles::At Epilogue::turned(Lowering& l, const tiles::At& at, llvm::ArrayRef<int6
   return result;
 }
 
-void Epilogue::remember(Warp& warp, int64_t half, int64_t column) {
+Value pairOfSums(Lowering& l, mlir::Value product, Value sums, int64_t column, int64_t half) {
   Values pair;
   for (int64_t i = 0; i < 2; ++i)
-    pair.push_back(l_.b.create<vxnv::SumOp>(l_.loc, llvm::cast<vxnv::SumsType>(warp.sums.getType()).elementType(),
-                                            warp.sums, column / 2 + 2 * half + i));
-  Value sums = tiles::gather(l_, pair);
-  mlir::Type type = tiles::valueType(tiles::elementType(product_), 2);
-  if (type != sums.getType())
-    sums = mlir::getElementTypeOrSelf(type).isInteger() ? Value(l_.b.create<arith::TruncIOp>(l_.loc, type, sums))
-                                                        : Value(l_.b.create<arith::TruncFOp>(l_.loc, type, sums));
+    pair.push_back(l.b.create<vxnv::SumOp>(l.loc, llvm::cast<vxnv::SumsType>(sums.getType()).elementType(), sums,
+                                           column / 2 + 2 * half + i));
+  Value gathered = tiles::gather(l, pair);
+  mlir::Type type = tiles::valueType(tiles::elementType(product), 2);
+  if (type == gathered.getType())
+    return gathered;
+  return mlir::getElementTypeOrSelf(type).isInteger() ? Value(l.b.create<arith::TruncIOp>(l.loc, type, gathered))
+                                                      : Value(l.b.create<arith::TruncFOp>(l.loc, type, gathered));
+}
+
+void Epilogue::remember(Warp& warp, int64_t half, int64_t column) {
+  Value sums = pairOfSums(l_, product_, warp.sums, column, half);
   tiles::At at = position(warp, half, column);
   warp.at.insert({{column, half}, at});
   v_.remember(product_, at, sums);
@@ -227,40 +232,44 @@ static Value swizzled(Lowering& l, Value offset, int64_t rowBytes) {
   return l.b.create<arith::XOrIOp>(l.loc, offset, l.mul(term, l.constant(16)));
 }
 
-void Epilogue::stage(const Warp& warp, Store& store, int64_t from, Value buffer) {
-  int64_t rowBytes = store.columns * store.elementBytes;
-  auto pointer = [&](Value offset) {
-    return l_.b.create<vxt::OffsetOp>(l_.loc, buffer.getType(), buffer, swizzled(l_, offset, rowBytes),
-                                      l_.b.getI8Type());
-  };
-  if (store.elementBytes == 2) {
+void stagePairs(Lowering& l, int64_t columns, int64_t elementBytes,
+                llvm::function_ref<Value(int64_t column, int64_t half)> pair,
+                llvm::function_ref<Value(Value row, Value byte, int64_t more)> place) {
+  Value lane = l.lane();
+  if (elementBytes == 2) {
     // Matrices: rows 0–7 and 8–15 of columns 0–7, then of 8–15.
-    Value row = l_.mul(l_.rem(warp.lane, l_.constant(kRows)), l_.constant(rowBytes));
-    Value piece = l_.add(row, l_.mul(l_.div(warp.lane, l_.constant(kRows)), l_.constant(16)));
-    auto word = mlir::VectorType::get({1}, l_.b.getI32Type());
-    for (int64_t column = 0; column < store.columns; column += 16) {
+    Value row = l.rem(lane, l.constant(kRows)), piece = l.mul(l.div(lane, l.constant(kRows)), l.constant(16));
+    auto word = mlir::VectorType::get({1}, l.b.getI32Type());
+    for (int64_t column = 0; column < columns; column += 16) {
       Values words;
       for (int64_t right = 0; right < 2; ++right)
-        for (int64_t half = 0; half < 2; ++half) {
-          Value pair = evaluate(warp, store, half, from + column + 8 * right);
-          words.push_back(tiles::extract(l_, l_.b.create<mlir::vector::BitCastOp>(l_.loc, word, pair), 0));
-        }
-      l_.b.create<vxnv::StoreMatrixOp>(l_.loc, pointer(l_.add(piece, l_.constant(2 * column))), words);
+        for (int64_t half = 0; half < 2; ++half)
+          words.push_back(
+              tiles::extract(l, l.b.create<mlir::vector::BitCastOp>(l.loc, word, pair(column + 8 * right, half)), 0));
+      l.b.create<vxnv::StoreMatrixOp>(l.loc, place(row, piece, 2 * column), words);
     }
     return;
   }
-  VORTEX_CHECK(store.elementBytes == 1 || store.elementBytes == 4, "results of %d bytes are not planned here",
-               int(store.elementBytes));
-  const int64_t pairBytes = 2 * store.elementBytes;
-  Value lanePair = l_.mul(l_.rem(warp.lane, l_.constant(4)), l_.constant(pairBytes));
+  VORTEX_CHECK(elementBytes == 1 || elementBytes == 4, "results of %d bytes are not planned here", int(elementBytes));
+  Value lanePair = l.mul(l.rem(lane, l.constant(4)), l.constant(2 * elementBytes));
   for (int64_t half = 0; half < 2; ++half) {
-    Value row = l_.add(l_.div(warp.lane, l_.constant(4)), l_.constant(8 * half));
-    Value start = l_.add(l_.mul(row, l_.constant(rowBytes)), lanePair);
-    for (int64_t column = 0; column < store.columns; column += 8)
-      l_.b.create<vxt::StoreOp>(l_.loc, evaluate(warp, store, half, from + column),
-                                pointer(l_.add(start, l_.constant(store.elementBytes * column))), l_.constant(0),
-                                Value(), pairBytes, vxt::Cache::Default);
+    Value row = l.add(l.div(lane, l.constant(4)), l.constant(8 * half));
+    for (int64_t column = 0; column < columns; column += 8)
+      l.b.create<vxt::StoreOp>(l.loc, pair(column, half), place(row, lanePair, elementBytes * column), l.constant(0),
+                               Value(), 2 * elementBytes, vxt::Cache::Default);
   }
+}
+
+void Epilogue::stage(const Warp& warp, Store& store, int64_t from, Value buffer) {
+  const int64_t rowBytes = store.columns * store.elementBytes;
+  stagePairs(
+      l_, store.columns, store.elementBytes,
+      [&](int64_t column, int64_t half) { return evaluate(warp, store, half, from + column); },
+      [&](Value row, Value byte, int64_t more) -> Value {
+        Value offset = l_.add(l_.add(l_.mul(row, l_.constant(rowBytes)), byte), l_.constant(more));
+        return l_.b.create<vxt::OffsetOp>(l_.loc, buffer.getType(), buffer, swizzled(l_, offset, rowBytes),
+                                          l_.b.getI8Type());
+      });
 }
 
 void Epilogue::send(const Warp& warp, Store& store, int64_t from, Value buffer) {

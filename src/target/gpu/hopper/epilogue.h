@@ -7,6 +7,15 @@
 
 namespace vortex::target::gpu::hopper {
 
+/// Two sums of this thread, of the warp's upper or lower 8 rows and column group `column` / 8, as elements of the product.
+Value pairOfSums(Lowering& lowering, mlir::Value product, Value sums, int64_t column, int64_t half);
+
+/// The warp writes 16 rows of `columns` elements to shared memory. `pair`: this thread's, by column group · 8 and half; `place`: the pointer to a byte of
+/// a row, from the row's number and the sum of two parts.
+void stagePairs(Lowering& lowering, int64_t columns, int64_t elementBytes,
+                llvm::function_ref<Value(int64_t column, int64_t half)> pair,
+                llvm::function_ref<Value(Value row, Value byte, int64_t more)> place);
+
 class Epilogue {
 public:
   /// What is known per row beside the product: a tile of its leading dimensions.

@@ -1,6 +1,7 @@
 #include "target/gpu/hopper/operand.h"
 
 #include "base/check.h"
+#include "ir/launch.h"
 #include "ir/reshape_parts.h"
 #include "ir/size_attr.h"
 #include "ir/tile_sizes.h"
@@ -13,16 +14,27 @@ namespace vortex::target::gpu::hopper {
 
 namespace vxnv = ir::vxnv;
 
+/// The argument whose extents a map has.
+static mlir::BlockArgument originalOf(mlir::BlockArgument argument) {
+  auto module = argument.getOwner()->getParentOp()->getParentOfType<mlir::ModuleOp>();
+  auto entry = *module.getOps<ir::EntryOp>().begin();
+  auto facts = llvm::cast<mlir::DictionaryAttr>(entry.getArgs()[argument.getArgNumber()]);
+  auto original = facts.getAs<mlir::IntegerAttr>(ir::kStandsFor);
+  return original ? argument.getOwner()->getArgument(static_cast<unsigned>(original.getInt())) : argument;
+}
+
 int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns, bool isTf32) {
   auto argument = llvm::cast<mlir::BlockArgument>(view);
-  auto type = llvm::cast<ir::ViewType>(view.getType());
+  const mlir::BlockArgument original = originalOf(argument);
+  auto type = llvm::cast<ir::ViewType>(original.getType());
   mlir::MLIRContext* context = view.getContext();
   size::Arena& arena = ir::sizeArena(context);
   unsigned number = argument.getArgNumber();
   llvm::SmallVector<mlir::Attribute> extents, strides;
   auto attribute = [&](size::Expr expr) { return ir::SizeAttr::get(context, expr); };
   for (auto dim = static_cast<unsigned>(type.getRank()); dim-- > 0;) {
-    extents.push_back(attribute(type.isDynamic(dim) ? arena.dim(number, dim) : arena.constant(type.getShape()[dim])));
+    extents.push_back(attribute(type.isDynamic(dim) ? arena.dim(original.getArgNumber(), dim)
+                                                    : arena.constant(type.getShape()[dim])));
     if (columns && dim + 1 == type.getRank()) {
       extents.back() = ir::sizeBinary(size::Op::FloorDiv, llvm::cast<ir::SizeAttr>(extents.back()), columns);
       extents.insert(extents.begin(), columns);

@@ -11,6 +11,7 @@ class Maps {
 public:
   explicit Maps(Lowering& lowering) : l_(lowering) {}
   /// The number of the map, which may be one that is there, of a kernel argument with boxes of so many elements, innermost first. `swizzle`: bytes.
+  /// Of a copy that stands for a parameter: what the parameter has, not what its rows have room for.
   /// `columns`: the last dimension holds several times as many, which are a dimension of their own in the map, and in `box`; null: it does not.
   /// `isTf32`: copies round f32 to tf32.
   int64_t add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns = {},

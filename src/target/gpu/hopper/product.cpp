@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "ir/size_attr.h"
 #include "passes/phase_marks.h"
+#include "target/gpu/hopper/anyhow_epilogue.h"
 #include "target/gpu/hopper/attention.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/hopper/epilogue.h"
@@ -62,8 +63,13 @@ private:
     auto kernel = llvm::cast<ir::vxt::KernelOp>(l.b.getInsertionBlock()->getParentOp());
     kernel.setMinBlocks(1);
     Operand a(l, maps_, dot_, true, plan_.rows), b(l, maps_, dot_, false, plan_.columns);
-    Epilogue epilogue(l, maps_, dot_.getResult(), tiles::rankOf(dot_.getResult()) - 2, stores_,
-                      plan_.consumerColumns());
+    const int64_t columns = plan_.consumerColumns();
+    std::optional<Epilogue> byCopies;
+    std::optional<AnyhowEpilogue> byThreads;
+    if (l.phase->hasAttr(passes::kAnyPlacement))
+      byThreads.emplace(l, dot_.getResult(), stores_, columns);
+    else
+      byCopies.emplace(l, maps_, dot_.getResult(), tiles::rankOf(dot_.getResult()) - 2, stores_, columns);
     allocate(a.bytes() + b.bytes());
     count_ = l.size(l.phase->getAttrOfType<ir::SizeAttr>(passes::kTiles));
     Value depth = tiles::Evaluator(l).extents(dot_.getA()).back();
@@ -79,8 +85,16 @@ private:
       forEachTile([&] { emitCopies(a, b, step); });
       mlir::Block* consumer = l.b.createBlock(&roles.getConsumer());
       group_ = consumer->addArgument(l.b.getIndexType(), l.loc);
-      forEachTile([&] { finishTile(epilogue, multiply(a, b)); });
-      epilogue.finish();
+      forEachTile([&] {
+        Value sums = multiply(a, b);
+        auto [row, column, staging] = placeOfWarp();
+        if (byThreads)
+          byThreads->emit(sums, row, column, staging);
+        else
+          byCopies->emit(sums, row, column, staging);
+      });
+      if (byCopies)
+        byCopies->finish();
     }
     kernel->setAttr(vxnv::kMaps, maps_.attribute());
     eraseUnused(kernel.getBody().front());
@@ -175,7 +189,11 @@ private:
     return l.b.create<vxnv::SumsOfOp>(l.loc, type, sums);
   }
 
-  void finishTile(Epilogue& epilogue, Value sums) {
+  struct WarpPlace {
+    Value row, column;  ///< of the tile
+    Value staging;
+  };
+  WarpPlace placeOfWarp() {
     constexpr int64_t kWarpRows = 16;
     bool splitsColumns = plan_.rows == 64;
     Value warp = l.rem(l.warp(), l.constant(vxnv::kGroupWarps));
@@ -189,7 +207,7 @@ private:
         l.b.create<ir::vxt::SharedOp>(l.loc, ir::vxt::PtrType::get(l.b.getContext(), ir::Space::Shared), staging_);
     Value staging = l.b.create<ir::vxt::OffsetOp>(l.loc, base.getType(), base, l.mul(number, l.constant(kStagedBytes)),
                                                   l.b.getI8Type());
-    epilogue.emit(sums, row, column, staging);
+    return {row, column, staging};
   }
 
   /// Scalars of the phase are computed again per tile.

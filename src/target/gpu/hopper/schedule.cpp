@@ -36,18 +36,23 @@ size::Expr reach(const passes::Placement& tensor) {
 void addBulkTiles(passes::TensorSchedule& schedule, const chip::Gpu& chip) {
   // Thinner products are split along the depth or run in thin blocks. Measured on an H200 (docs/performance.md): fewer rows than 32 gain nothing.
   constexpr int64_t kRows = 32, kColumns = 16, kSide = 64;
+  // Of kStoredResults results that threads store: measured with the tiles' steps (docs/performance.md).
+  constexpr int64_t kStoredCycles = 6000, kStoredResults = 128 * 256;
   const chip::ProductCosts& costs = chip.products;
-  for (const Configuration& each : configurations(chip))
-    schedule.bulkTiles.push_back(
-        {.rows = each.rows,
-         .columns = each.columns,
-         .plan = each.str(),
-         .stepBytes = kDepthBytes,
-         .stepCycles = each.stepCycles,
-         .partCycles = each.partCycles,
-         .tileCycles = int64_t(costs.tileCycles) * each.rows * each.columns / costs.tileResults,
-         .startCycles = costs.launchCycles,
-         .isForTileCode = each.isForTileCode()});
+  for (const Configuration& each : configurations(chip)) {
+    const int64_t results = int64_t(each.rows) * each.columns;
+    schedule.bulkTiles.push_back({.rows = each.rows,
+                                  .columns = each.columns,
+                                  .plan = each.str(),
+                                  .stepBytes = kDepthBytes,
+                                  .stepCycles = each.stepCycles,
+                                  .partCycles = each.partCycles,
+                                  .tileCycles = costs.tileCycles * results / costs.tileResults,
+                                  .startCycles = costs.launchCycles,
+                                  .anyhowStepCycles = each.anyhowCycles,
+                                  .anyhowTileCycles = kStoredCycles * results / kStoredResults,
+                                  .isForTileCode = each.isForTileCode()});
+  }
   for (const StreamConfiguration& each : streamConfigurations(chip))
     schedule.streamTiles.push_back({.rows = each.rows(),
                                     .step = each.keys,
