@@ -340,7 +340,8 @@ Expr* checkClosure(BodyState& body, const syn::ClosureExpr* expr, Type expected)
       type = body.types.error();
     }
     if (isError(type)) {
-      bindNothing(body, param.pattern);
+      for (const syn::ClosureParam& each : std::span(expr->params.begin() + i, expr->params.end()))
+        bindNothing(body, each.pattern);
       check(body, expr->body);
       return errorExpr(body, expr->range);
     }

@@ -267,6 +267,9 @@ Expr* mismatch(BodyState& body, Expr* expr, Type to, SourceRange because, std::s
     builder.help(base::concat("convert it: `", castText(body, expr, to, ""), "`"));
   else if (to->kind == TypeKind::Ref && from == to->elem)
     builder.help(base::concat("lend it: `", to->isMutable ? "&mut " : "&", operandText(body, expr), "`"));
+  else if (expr->kind == ExprKind::Ref && to->kind == TypeKind::Ref && to->isMutable &&
+           from->elem->kind == to->elem->kind)
+    builder.help(base::concat("lend it to be written: `&mut ", operandText(body, expr->args[0]), "`"));
   else if (from->kind == TypeKind::Vec && (to->isTensor() || (to->kind == TypeKind::Ref && to->elem->isTensor())))
     builder.help(base::concat("copy it to the device: `Tensor.from_host(", operandText(body, expr), ")`"));
   else if (expr->kind == ExprKind::MakeArray && to->isTensor())

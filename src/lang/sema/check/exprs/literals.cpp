@@ -119,6 +119,8 @@ static void literalTooLarge(BodyState& body, SourceRange range, Type type, bool 
   auto builder = error(body, "E0302", range, base::concat("this number does not fit `", name(scalar), "`"));
   builder.primary(
       base::concat("`", name(scalar), "` holds ", decimal(lowest(scalar)), " to ", decimal(highest(scalar))));
+  if (negative && isUnsigned(scalar))
+    builder.help("what it meets must be signed, too: `n as i64`; to count down, `range(n as i64 - 1, -1, -1)`");
   if (scalar == Scalar::I32 && !negative)
     builder.help("give it a wider type, for example `i64` or `u64`, by a suffix or a declared type");
 }
