@@ -219,6 +219,8 @@ void BodyFacts::collectAssigned(const Expr& expr, VariableSet& set) const {
 void BodyFacts::collectUses(const Expr& expr, Uses& uses) const {
   if (expr.kind == ExprKind::Var || expr.kind == ExprKind::Let)
     uses.variables.insert(expr.variable);
+  if (expr.kind == ExprKind::Inline)
+    uses.variables.insert(expr.variables.begin(), expr.variables.end());
   if (expr.kind == ExprKind::Element && isMemoryTensor(expr.args[0]->type)) {
     const Expr* base = expr.args[0];
     while (base->kind == ExprKind::Deref || base->kind == ExprKind::Ref || base->kind == ExprKind::Slice ||

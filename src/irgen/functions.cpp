@@ -93,10 +93,9 @@ void Emitter::emitFunction(mlir::func::FuncOp function) {
 
 void Emitter::emitCall(const Expr& expr, const Variable* into) {
   Location at = loc(expr);
-  const auto params = llvm::ArrayRef(expr.args).drop_back();
   const bool isPerThread =
-      facts_.grade(*expr.args.back()) == Grade::Thread || llvm::any_of(params, [](const Expr* param) {
-        return param->variable->uniformity == lang::Uniformity::PerThread;
+      facts_.grade(*expr.args.back()) == Grade::Thread || llvm::any_of(expr.variables, [](const Variable* param) {
+        return param->uniformity == lang::Uniformity::PerThread;
       });
   if (atBlockLevel() && isPerThread) {
     VariableSet assigned = assignedIn(&expr);
@@ -106,12 +105,12 @@ void Emitter::emitCall(const Expr& expr, const Variable* into) {
   }
   llvm::SmallVector<Value> operands;
   llvm::SmallVector<Place> written;
-  for (const Expr* param : params) {
-    Flat value = read(at, param->variable);
+  for (const Variable* param : expr.variables) {
+    Flat value = read(at, param);
     if (value.ref && !value.ref->views.empty())
-      unsupported(*param, "a reference to an element of a tensor as an argument of `" + expr.function->name +
-                              "`, which stays a function; pass its value, or a variable of the thread");
-    if (value.ref && isMutable(param->variable))
+      unsupported(expr, "a reference to an element of a tensor as an argument of `" + expr.function->name +
+                            "`, which stays a function; pass its value, or a variable of the thread");
+    if (value.ref && isMutable(param))
       written.push_back(*value.ref);
     llvm::append_range(operands, value.ref ? load(at, *value.ref).leaves : value.leaves);
   }

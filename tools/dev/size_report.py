@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Lines of code by folder and the long files. Status 1 if a file has over 1000 lines, over 10 % of the code is in files over 500, or a layer with a
-limit of its own (docs/decisions/0027, 0035, 0052, 0060, 0082, 0098, 0101, 0102, 0112, 0113, 0115, 0157, 0158, 0161, 0165, 0171, 0172, 0173, 0174, 0181, 0182, 0184, 0185, 0209, 0210, 0237, 0245, 0246, 0260, 0275) is beyond it."""
+limit of its own (docs/decisions/0027, 0035, 0052, 0060, 0082, 0098, 0101, 0102, 0112, 0113, 0115, 0157, 0158, 0161, 0165, 0171, 0172, 0173, 0174, 0181, 0182, 0184, 0185, 0209, 0210, 0237, 0245, 0246, 0260, 0272, 0275) is beyond it."""
 import collections
 import pathlib
 import sys
 
 LONG, TOO_LONG, MAX_SHARE = 500, 1000, 0.10
-LIMITS = {"src/lang/sema": 18_590, "src/lang/flow": 25_500}  # lines without tests; no file of them is long
+LIMITS = {"src/lang/sema": 18_590, "src/lang/flow": 25_630}  # lines without tests; no file of them is long
 SUFFIXES = {".h", ".cpp", ".td", ".py", ".cmake", ".sh", ".vx"}
 FOLDERS = ("src", "include", "tools", "std", "python", "bench", "tests", "examples", "cmake")
 
@@ -33,7 +33,7 @@ def over_limits(files):
     for folder, limit in LIMITS.items():
         own = [(path, lines) for path, lines in files if path.is_relative_to(folder) and not is_test(path)]
         if (total := sum(lines for _, lines in own)) > limit:
-            yield f"{folder}: error: {total} lines without tests, {limit} at most: docs/decisions/0027, 0035, 0052, 0060, 0082, 0098, 0101, 0102, 0112, 0113, 0115, 0157, 0158, 0161, 0165, 0171, 0172, 0173, 0174, 0181, 0182, 0184, 0185, 0209, 0210, 0237, 0245, 0246, 0260, 0275"
+            yield f"{folder}: error: {total} lines without tests, {limit} at most: docs/decisions/0027, 0035, 0052, 0060, 0082, 0098, 0101, 0102, 0112, 0113, 0115, 0157, 0158, 0161, 0165, 0171, 0172, 0173, 0174, 0181, 0182, 0184, 0185, 0209, 0210, 0237, 0245, 0246, 0260, 0272, 0275"
         yield from (f"{path}:1: error: {lines} lines" for path, lines in own if lines > LONG)
 
 

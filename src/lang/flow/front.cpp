@@ -168,11 +168,12 @@ CheckedKernel& makeGraph(CheckedKernels& kernels, Program& program, Function& ke
   const auto make = [&]() -> CheckedKernel& {
     return kernels.emplace_back(kernel, program, kernel.kernel->tile && grids != LaunchGrids::Always, outside);
   };
-  if (const CheckedKernel& written = make();
-      keepSurplusOut(program, kernel, own, written.graph, written.structure, written.uniformity, sink)) {
+  std::set<const Expr*> tested;
+  const auto isChanged = [&](const CheckedKernel& written) {
+    return keepSurplusOut(program, kernel, own, written.graph, written.structure, written.uniformity, tested, sink);
+  };
+  while (isChanged(make()))
     kernels.pop_back();
-    make();
-  }
   CheckedKernel& checked = kernels.back();
   timed.reset();
   timed.emplace(kernel, "bounds, barriers, staging", checks.times);

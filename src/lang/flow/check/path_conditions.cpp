@@ -43,6 +43,8 @@ bool PathConditions::isCertain(BlockId from, BlockId to) {
   auto [found, isNew] = certain_.try_emplace({from, to}, false);
   if (!isNew)
     return found->second;
+  if (!structure_.postDominates(to, from))
+    return false;
   const LoopId loop = graph_[from].loop;
   std::vector<BlockId> pending(graph_[from].successors);
   std::set<BlockId> seen{to};

@@ -1,9 +1,11 @@
 #include "lang/flow/check/surplus_loops.h"
 
 #include <algorithm>
+#include <map>
 
 #include "lang/flow/check/surplus_thread.h"
 #include "lang/flow/check/waiting.h"
+#include "lang/sema/kernel/inline_calls.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -11,17 +13,19 @@ namespace {
 class SurplusLoops {
 public:
   SurplusLoops(Program& program, Function& kernel, const std::set<const Expr*>& own, const Graph& graph,
-               const Structure& structure, const Uniformity& uniformity, diag::DiagnosticSink& sink)
+               const Structure& structure, const Uniformity& uniformity, std::set<const Expr*>& tested,
+               diag::DiagnosticSink& sink)
       : program_(program), kernel_(kernel), graph_(graph), structure_(structure), uniformity_(uniformity), sink_(sink),
-        thread_(graph, own) {}
+        thread_(graph, own), tested_(tested) {}
 
   bool run() {
+    collectKept(*kernel_.body, nullptr);
     for (uint32_t i = 0; i < graph_.loops.size(); ++i)
-      if (const LoopId loop{i}; isLeftByThreads(loop)) {
+      if (const LoopId loop{i}; !tested_.contains(graph_[loop].origin) && isLeftByThreads(loop)) {
         if (mayNeverEndForSurplus(graph_, structure_, loop) || goesRoundForever(loop))
           add(graph_[loop]);
         else if (mayGoRoundByOwnZeros(loop))
-          loops_.push_back(graph_[loop].origin);
+          addTest(graph_[loop]);
       }
     if (!loops_.empty())
       rewrite(*kernel_.body);
@@ -101,6 +105,19 @@ private:
       addWithControls(edge.branch, loop, out);
   }
 
+  /// What a variable of the thread that has a place was given, in whichever part.
+  void addStored(const Step& load, std::vector<ValueId>& out) const {
+    if (load.kind != StepKind::Load || load.place == kNoPlace || graph_[load.place].isUnknown() ||
+        (graph_[load.place].storage != Storage::Variable && graph_[load.place].storage != Storage::Local))
+      return;
+    for (uint32_t i = 0; i < graph_.stepCount(); ++i)
+      if (const Step& store = graph_[StepId{i}]; store.kind == StepKind::Store && store.place != kNoPlace &&
+                                                 graph_[store.place].root == graph_[load.place].root) {
+        const auto uses = graph_.uses(store);
+        out.insert(out.end(), uses.begin(), uses.end());
+      }
+  }
+
   bool isLeftByOwnData(LoopId id) const {
     std::set<ValueId> seen;
     std::vector<ValueId> pending;
@@ -133,22 +150,42 @@ private:
       } else if (step != kNoStep) {
         const std::vector<ValueId> inputs = graph_.inputsOf(step);
         pending.insert(pending.end(), inputs.begin(), inputs.end());
+        addStored(graph_[step], pending);
       }
     }
     return false;
   }
 
-  /// A loop that has a value gives 0 where it is not entered.
+  static bool isKeptCall(const Expr& expr) {
+    return expr.kind == ExprKind::Inline && expr.function && expr.function->staysFunction;
+  }
+
+  void collectKept(const Expr& expr, const Expr* call) {
+    if (call)
+      kept_[&expr] = call;
+    for (const Expr* arg : expr.args)
+      if (arg)
+        collectKept(*arg, call || !isKeptCall(expr) || arg != expr.args.back() ? call : &expr);
+  }
+
+  /// All calls of a function that stays one have one body, so that the test stands around the call.
+  void addTest(const Loop& loop) {
+    const auto kept = kept_.find(loop.origin);
+    loops_.push_back(kept == kept_.end() ? loop.origin : kept->second);
+  }
+
+  /// A loop that has a value gives zeros where it is not entered.
   bool canStandUnderTest(const Loop& loop) const {
     const Type type = loop.origin->type;
-    return !hasWarpWork(loop) && (type->kind == TypeKind::Unit || type->kind == TypeKind::Scalar);
+    return !hasWarpWork(loop) && (kept_.contains(loop.origin) || (isPlainValue(type) && type->kind != TypeKind::Never));
   }
 
   void add(const Loop& loop) {
     if (canStandUnderTest(loop)) {
-      loops_.push_back(loop.origin);
+      addTest(loop);
       return;
     }
+    tested_.insert(loop.origin);
     const source::SourceRange at = loop.origin->range;
     sink_.error("E0455", {at.file, at.begin, at.begin}, "surplus threads never leave this loop")
         .primary("threads of the last block beyond the elements store nothing; their elements and the numbers that "
@@ -184,25 +221,53 @@ private:
     return all;
   }
 
+  Expr* zeros(Type type, const Expr& at) {
+    switch (type->kind) {
+    case TypeKind::Unit: return made(ExprKind::Unit, type, at);
+    case TypeKind::Array: {
+      Expr* count = made(ExprKind::Int, program_.types.scalar(Scalar::Usize), at);
+      count->intValue = type->count;
+      return made(ExprKind::RepeatArray, type, at, {zeros(type->elem, at), count});
+    }
+    case TypeKind::Tuple:
+    case TypeKind::Struct: {
+      std::vector<Expr*> parts;
+      for (Type part : type->elems)
+        parts.push_back(zeros(part, at));
+      return made(type->kind == TypeKind::Tuple ? ExprKind::MakeTuple : ExprKind::MakeStruct, type, at, parts);
+    }
+    case TypeKind::Scalar: return made(isFloat(type->scalar) ? ExprKind::Float : ExprKind::Int, type, at);
+    default: return made(ExprKind::Int, type, at);  // of an enum
+    }
+  }
+
+  void setTested(const Expr& expr) {
+    tested_.insert(&expr);
+    for (const Expr* arg : expr.args)
+      if (arg)
+        setTested(*arg);
+  }
+
   void rewrite(Expr& expr) {
     for (Expr* arg : expr.args)
       if (arg)
         rewrite(*arg);
     if (std::find(loops_.begin(), loops_.end(), &expr) == loops_.end())
       return;
-    const bool hasValue = expr.type->kind == TypeKind::Scalar;
-    Expr* loop = made(expr.kind, expr.type, expr);
-    *loop = expr;
-    Expr choice;
-    choice.kind = ExprKind::If;
-    choice.type = expr.type;
-    choice.range = expr.range;
-    choice.args = {isInside(expr), made(ExprKind::Block, expr.type, expr, {loop})};
-    if (hasValue) {
-      Expr* zero = made(isFloat(expr.type->scalar) ? ExprKind::Float : ExprKind::Int, expr.type, expr);
-      choice.args.push_back(made(ExprKind::Block, expr.type, expr, {zero}));
+    Expr* tested = made(expr.kind, expr.type, expr);
+    *tested = expr;
+    setTested(*tested);
+    Expr* choice = made(ExprKind::If, expr.type, expr);
+    choice->args = {isInside(expr), made(ExprKind::Block, expr.type, expr, {tested})};
+    if (expr.type->kind != TypeKind::Unit)
+      choice->args.push_back(made(ExprKind::Block, expr.type, expr, {zeros(expr.type, expr)}));
+    if (isKeptCall(expr)) {  // all threads compute what they give it
+      std::vector<Expr*> all(expr.args.begin(), expr.args.end() - 1);
+      all.push_back(choice);
+      tested->args = {expr.args.back()};
+      choice = made(ExprKind::Block, expr.type, expr, std::move(all));
     }
-    expr = std::move(choice);
+    expr = Expr(*choice);
   }
 
   Program& program_;
@@ -212,15 +277,18 @@ private:
   const Uniformity& uniformity_;
   diag::DiagnosticSink& sink_;
   const SurplusThread thread_;
+  std::set<const Expr*>& tested_;
   std::vector<const Expr*> loops_;
+  std::map<const Expr*, const Expr*> kept_;  ///< in the body of a function that stays one: its outermost call
 };
 
 }  // namespace
 
 bool keepSurplusOut(Program& program, Function& kernel, const std::set<const Expr*>& own, const Graph& graph,
-                    const Structure& structure, const Uniformity& uniformity, diag::DiagnosticSink& sink) {
+                    const Structure& structure, const Uniformity& uniformity, std::set<const Expr*>& tested,
+                    diag::DiagnosticSink& sink) {
   return kernel.kernel->gridKind == GridKind::Domain && !kernel.kernel->tile && !graph.loops.empty() &&
-         SurplusLoops(program, kernel, own, graph, structure, uniformity, sink).run();
+         SurplusLoops(program, kernel, own, graph, structure, uniformity, tested, sink).run();
 }
 
 }  // namespace vortex::lang::flow

@@ -72,7 +72,7 @@ class Inliner {
 public:
   /// `root`: the kernel that keeps the functions that stay functions.
   Inliner(Program& program, Function& kernel, Function& root, diag::DiagnosticSink& sink)
-      : program_(program), kernel_(kernel), root_(root), sink_(sink) {}
+      : program_(program), kernel_(kernel), root_(root), sink_(sink), most_(program.exprs.size() + kMaxExprs) {}
 
   bool run() {
     active_.push_back(&kernel_);
@@ -84,7 +84,7 @@ public:
   }
 
 private:
-  static constexpr size_t kMaxExprs = 2'000'000;
+  static constexpr size_t kMaxExprs = 150'000;  ///< of one kernel: about what LLVM still compiles in a minute
 
   void visit(Expr* expr) {
     if (!expr || !ok_)
@@ -184,7 +184,7 @@ private:
       return failClosure(*call->args[0]);
     const Expr* closure = known->expr;
     constexpr size_t kMaxDepth = 100;
-    if (closureDepth_ >= kMaxDepth || program_.exprs.size() > kMaxExprs)
+    if (closureDepth_ >= kMaxDepth || program_.exprs.size() > most_)
       return failTooLong(*call);
     std::set<const Variable*> own;
     collectOwn(*closure, own);
@@ -243,7 +243,7 @@ private:
           .help("write the recursion as a loop with an explicit stack in a local tensor");
       return;
     }
-    if (program_.exprs.size() > kMaxExprs)
+    if (program_.exprs.size() > most_)
       return failTooLong(*call);
 
     CloneMap map{program_, kernel_, {}, bindDims(*callee, *call)};
@@ -262,6 +262,9 @@ private:
     call->kind = ExprKind::Inline;
     call->args = std::move(parts);
     call->text = callee->name;
+    if (callee->staysFunction)  // what the call passes, also where the Lets of parameters come to stand before it
+      for (const Variable* param : callee->params)
+        call->variables.push_back(map.variables.at(param));
     active_.push_back(callee);
     visit(body);
     active_.pop_back();
@@ -382,6 +385,7 @@ private:
   Function& kernel_;
   Function& root_;
   diag::DiagnosticSink& sink_;
+  size_t most_;  ///< expressions of the program
   std::vector<const Function*> active_;
   std::map<const Variable*, KnownClosure> closures_;
   size_t closureDepth_ = 0;
