@@ -402,6 +402,13 @@ static bool holdsIn(Pair& pair, const std::vector<Supposition>& suppositions, Kn
   return isProven;
 }
 
+/// Positions in the grid are shorter numbers than blocks, their sizes and threads: subscripts of three or more positions.
+static bool differByWholePositions(Pair& pair, Knowledge& knowledge, DecisionBudget& budget) {
+  const bool isProven = pair.setWhole() && holdsIn(pair, {}, knowledge, budget);
+  pair.setParts();
+  return isProven;
+}
+
 /// With all suppositions, then without those that it does not take.
 static Decision decideForLaunches(Pair& pair, bool areSmall, Knowledge& knowledge, DecisionBudget& budget) {
   std::vector<Supposition> supposed = suppositionsOf(pair, areSmall);
@@ -459,6 +466,8 @@ Decision decide(Pair& pair, Tickets& tickets, Knowledge& knowledge, const BlockS
     return {Decider::Tickets, drawn->firstTicket.counter};
   if (differInEveryCase(pair, shape, budget.tableEntries))
     return {Decider::Enumeration};
+  if (differByWholePositions(pair, knowledge, budget))
+    return {Decider::Digits};
   if (pair.mayBeSame())
     return {};
   Decision decision = decideForLaunches(pair, false, knowledge, budget);

@@ -67,10 +67,41 @@ void Pair::makeAxes() {
     decisive_ = axes_.size();
 }
 
+/// Different threads differ in one of them, of one block or not.
+void Pair::makeWholeAxes() {
+  NodeTable& nodes = view_.nodes;
+  for (uint32_t axis = 3; axis-- > 0;) {
+    const __int128 most = __int128(view_.grid[axis].value_or(kMostBlocksOfAxis)) *
+                          __int128(view_.shape[axis].value_or(kMostThreadsOfBlock));
+    for (Env* env : {&first_, &second_}) {
+      env->thread[axis] =
+          most == 1 ? nodes.constant(kUsize, 0) : fresh(kUsize, nodes.position(PositionKind::ThreadGlobalId, axis));
+      if (most != 1)
+        assume(nodes.op(Op::Lt, kBool, env->thread[axis], nodes.constant(kUsize, most)));
+    }
+    if (most != 1)
+      axes_.push_back({first_.thread[axis], second_.thread[axis]});
+  }
+  decisive_ = axes_.size();
+}
+
 void Pair::set(const Side& first, const Side& second) {
   sides_ = {first, second};
-  hasOpenCounters_ = false;
+  setParts();
+}
+
+void Pair::setParts() {
+  isWhole_ = hasOpenCounters_ = false;
   build(view_.values, kNoPoint);
+}
+
+bool Pair::setWhole() {
+  if ((scope_ != Scope::Block && scope_ != Scope::Grid) || sides_[0].isBlockCode || sides_[1].isBlockCode)
+    return false;
+  isWhole_ = true;
+  asksForParts_ = false;
+  build(view_.values, kNoPoint);
+  return !asksForParts_;
 }
 
 void Pair::build(Values& counters, PointId point) {
@@ -94,7 +125,10 @@ void Pair::build(Values& counters, PointId point) {
   first_.at = view_.graph.blockOf(first.access.step);
   second_.at = view_.graph.blockOf(second.access.step);
   mayBeSame_ = scope_ != Scope::Grid && (first.isBlockCode || second.isBlockCode);
-  makeAxes();
+  if (isWhole_)
+    makeWholeAxes();
+  else
+    makeAxes();
   if (scope_ == Scope::SameWarp || scope_ == Scope::OtherWarps) {
     const Node warp = view_.nodes[view_.nodes.position(PositionKind::WarpId)];
     assume(view_.nodes.op(Op::Eq, kBool, clonePosition(first_, warp), clonePosition(second_, warp)),
@@ -173,6 +207,12 @@ ValueId Pair::clonePosition(Env& env, const Node& node) {
     return sum;
   };
   const uint32_t axis = node.axis();
+  if (isWhole_ && node.position() == PositionKind::ThreadGlobalId)
+    return env.thread[axis];
+  if (isWhole_ && node.position() != PositionKind::BlockDim && node.position() != PositionKind::GridDim) {
+    asksForParts_ = true;
+    return fresh(kUsize, kNoValue);
+  }
   switch (node.position()) {
   case PositionKind::ThreadId: return env.thread[axis];
   case PositionKind::ThreadLocalId: return linear();

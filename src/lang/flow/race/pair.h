@@ -42,6 +42,9 @@ public:
     bool isBlockCode = false;
   };
   void set(const Side& first, const Side& second);
+  /// The same two sides by positions in the grid, without blocks and threads in them; until `setParts`. False: the pair asks for those.
+  bool setWhole();
+  void setParts();
   /// The same two sides, with counters of loops as these values of the graph know them at the point.
   void suppose(Values& values, PointId point) { build(values, point); }
   /// Whether some counter wraps is not known.
@@ -88,6 +91,7 @@ private:
   struct Env {
     Reach reach = {};
     BlockId at{0};  ///< of the access
+    /// Of a pair of whole positions: `thread` is where it stands in the grid.
     std::array<ValueId, 3> thread{kNoValue, kNoValue, kNoValue}, block{kNoValue, kNoValue, kNoValue};
     std::unordered_map<uint32_t, ValueId> known = {};
     LoopId skipped = kNoLoop;  ///< `at` its header, which it is left by before its first iteration
@@ -127,6 +131,7 @@ private:
   Instance instanceOf(const Env& env, LoopId loop) const;
   void addSides(const Env& env);
   void makeAxes();
+  void makeWholeAxes();
   void addConditions(Env& env, StepId step);
   void addCoordinates(const Side& first, const Side& second);
   bool isInside(const Side& side, const Projection& slot, Type array);
@@ -145,7 +150,7 @@ private:
   std::array<Side, 2> sides_;
   Values* counters_ = nullptr;
   PointId counted_ = kNoPoint;
-  bool hasOpenCounters_ = false;
+  bool hasOpenCounters_ = false, isWhole_ = false, asksForParts_ = false;
   Scope scope_;
   const AccessInterval* interval_;
   Env first_, second_;
