@@ -390,8 +390,9 @@ def _state(value):
     return fingerprint(value)
 
 
-def _is_of_library(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in _LIBRARIES
+def _is_of_library(module) -> bool:
+    """`module`: what something says as `__module__`, which classes written in C may make of anything."""
+    return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
 
 
 def frame_outside(frame) -> Outside:

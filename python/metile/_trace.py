@@ -201,6 +201,8 @@ class Trace:
 
     def add(self, operation: str, *operands: str, result: bool = True) -> int:
         if len(self.lines) >= _MOST_OPERATIONS:
+            if _is_deep(sys._getframe()):  # whatever limit the process has set: helpers that call each other without end
+                raise RecursionError
             self.fail(f"kernel '{self.name}' has more than {_MOST_OPERATIONS} operations: Python runs a loop over `range` round by round, and each is compiled by itself. "
                       "`for i in metile.tile_range(…)` is compiled once")
         number = self.new_id() if result else -1
@@ -269,6 +271,13 @@ class Trace:
             if rows not in self.small_matrices:
                 raise unclear
         limit_matrices(self.lines, self.params)
+
+
+def _is_deep(frame, most: int = 1000) -> bool:
+    """More calls than Python allows unless it is told otherwise."""
+    while frame and most:
+        frame, most = frame.f_back, most - 1
+    return bool(frame)
 
 
 def _with_lanes(line: str, lanes: int) -> str:

@@ -278,6 +278,15 @@ def test_messages_about_whole_kernels_show_a_line(body, text, line):
     assert line in str(caught.value) and f"{__file__}:" in str(caught.value)
 
 
+def test_recursion_is_named_where_the_process_allows_much_of_it():
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000_000)
+    try:
+        test_messages_about_whole_kernels_show_a_line(_recurses, "without end", "return _endless")
+    finally:
+        sys.setrecursionlimit(before)
+
+
 def test_only_functions_are_kernels():
     import functools
 

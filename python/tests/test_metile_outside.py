@@ -288,3 +288,23 @@ def test_modules_that_are_values_are_compared(helper_of):
         kernel[1](x, out)
         np.testing.assert_array_equal(out, x + np.float32(constant))
     assert len(next(iter(kernel._specialised.values()))) == 3
+
+
+class Unnamed(type):
+    """Its classes say something else than a text as `__module__`, as some written in C do."""
+    __module__ = property(lambda cls: types.MemberDescriptorType)
+
+
+def test_classes_without_a_module_are_followed(where):
+    held = Unnamed("held", (), {"factor": 1.0})
+
+    @metile.kernel
+    def k(Out):
+        metile.store(Out + 0, held.factor)
+
+    out = np.zeros(1, np.float32)
+    k[1](out)
+    assert out[0] == 1.0
+    held.factor = 2.0
+    k[1](out)
+    assert out[0] == 2.0

@@ -114,7 +114,8 @@ def test_work_is_shared_by_blocks(main, blocks, write, hvm):
                                     "!x&A = @f(n - 1); x₀", "(@f(n - 1) + !x&(@f(0)) = n; x₀) * 1"])
 def test_frames_of_every_kind_on_a_stack_that_is_deeper_than_a_lane_has(deeper, write, hvm):
     path = write(f"@f = λ{{0: 1; λ&n. {deeper}}}\n@main = %gnf(@f(700) + @f(701))\n")
-    assert same(hvm, path) > 700
+    same(hvm, path)  # a GPU may find it too small
+    assert same(hvm, path, "--blocks", 2) > 700
 
 
 def test_more_words_than_the_heap_has(write, hvm):

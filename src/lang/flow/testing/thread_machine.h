@@ -93,6 +93,7 @@ private:
   Region& region(const Thread& thread, const Place& place);
   std::optional<Cell> cell(Thread& thread, PlaceId place);
   bool clampWindow(Thread& thread, const Projection& window, std::vector<int64_t>& sizes);
+  bool isOfAllElements(const Place& place) const;
   Type storageType(const Place& place) const;
   static Number read(const Region& region, const Key& key);
 

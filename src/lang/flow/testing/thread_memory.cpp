@@ -128,9 +128,21 @@ bool ThreadMachine::clampWindow(Thread& thread, const Projection& window, std::v
 }
 
 /// Nothing where the place is not known; a cell without a region where it lies outside.
+/// A field of all elements of an array, as `[(0, x); n]` stores it.
+bool ThreadMachine::isOfAllElements(const Place& place) const {
+  Type type = stripRef(graph_[place.root].type);
+  for (uint32_t i = 0; i < place.storagePath; ++i) {
+    const Projection& each = place.path[i];
+    if (each.kind == ProjectionKind::Field && type->kind == TypeKind::Array)
+      return true;
+    type = stripRef(each.kind == ProjectionKind::Slot ? type->elem : type->elems[each.field]);
+  }
+  return false;
+}
+
 std::optional<ThreadMachine::Cell> ThreadMachine::cell(Thread& thread, PlaceId id) {
   const Place& place = graph_[id];
-  if (place.isUnknown())
+  if (place.isUnknown() || isOfAllElements(place))
     return std::nullopt;
   Cell out{&region(thread, place), {}};
   std::vector<int64_t> sizes;
