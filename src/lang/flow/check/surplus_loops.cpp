@@ -5,6 +5,7 @@
 
 #include "lang/flow/check/surplus_thread.h"
 #include "lang/flow/check/waiting.h"
+#include "lang/kernel/test_bound.h"
 #include "lang/sema/kernel/inline_calls.h"
 
 namespace vortex::lang::flow {
@@ -19,16 +20,15 @@ public:
         thread_(graph, own), tested_(tested) {}
 
   bool run() {
-    collectKept(*kernel_.body, nullptr);
+    collectCalls(*kernel_.body, nullptr);
     for (uint32_t i = 0; i < graph_.loops.size(); ++i)
       if (const LoopId loop{i}; !tested_.contains(graph_[loop].origin) && isLeftByThreads(loop)) {
         if (mayNeverEndForSurplus(graph_, structure_, loop) || goesRoundForever(loop))
           add(graph_[loop]);
         else if (mayGoRoundByOwnZeros(loop))
-          addTest(graph_[loop]);
+          loops_.insert(underTest(graph_[loop]));
       }
-    if (!loops_.empty())
-      rewrite(*kernel_.body);
+    testBound(program_, kernel_, loops_, tested_);
     return !loops_.empty();
   }
 
@@ -49,9 +49,10 @@ private:
     return graph_[block].successors.size() > 1 ? std::max(level, uniformity_.ofBranch(block)) : level;
   }
 
-  bool hasWarpWork(const Loop& loop) const {
+  static bool isOfWarp(const Step& step) { return step.kind == StepKind::Warp || step.kind == StepKind::WarpBarrier; }
+  template <typename Test> bool hasStep(const Loop& loop, Test test) const {
     for (uint32_t i = indexOf(graph_[loop.header].begin); i < indexOf(graph_[loop.last].end); ++i)
-      if (const StepKind kind = graph_[StepId{i}].kind; kind == StepKind::Warp || kind == StepKind::WarpBarrier)
+      if (test(graph_[StepId{i}]))
         return true;
     return false;
   }
@@ -71,7 +72,8 @@ private:
   /// Whether it ends is a matter of the thread's own elements, for which nobody has thought of 0, and the threads do nothing together in it.
   bool mayGoRoundByOwnZeros(LoopId id) const {
     const Loop& loop = graph_[id];
-    return !loop.counter && isRepeated(loop) && canStandUnderTest(loop) && !hasSharedWork(loop) && isLeftByOwnData(id);
+    return !loop.counter && isRepeated(loop) && underTest(loop) &&
+           !hasStep(loop, [&](const Step& step) { return isOfAll(step); }) && isLeftByOwnData(id);
   }
 
   bool isRepeated(const Loop& loop) const {
@@ -79,18 +81,6 @@ private:
     for (size_t i = 0; i < before.size(); ++i)
       if (before[i] != loop.before && thread_.comesFrom(loop.header, i))
         return true;
-    return false;
-  }
-
-  bool hasSharedWork(const Loop& loop) const {
-    for (uint32_t i = indexOf(graph_[loop.header].begin); i < indexOf(graph_[loop.last].end); ++i) {
-      const Step& step = graph_[StepId{i}];
-      if (step.kind == StepKind::Barrier)
-        return true;
-      for (const Access& access : graph_.accessesOf(step))
-        if (access.mode != AccessMode::Read && graph_[access.place].storage == Storage::Shared)
-          return true;
-    }
     return false;
   }
 
@@ -103,19 +93,6 @@ private:
         addWithControls(from, loop, out);
     for (const ControlEdge& edge : structure_.controls(block))
       addWithControls(edge.branch, loop, out);
-  }
-
-  /// What a variable of the thread that has a place was given, in whichever part.
-  void addStored(const Step& load, std::vector<ValueId>& out) const {
-    if (load.kind != StepKind::Load || load.place == kNoPlace || graph_[load.place].isUnknown() ||
-        (graph_[load.place].storage != Storage::Variable && graph_[load.place].storage != Storage::Local))
-      return;
-    for (uint32_t i = 0; i < graph_.stepCount(); ++i)
-      if (const Step& store = graph_[StepId{i}]; store.kind == StepKind::Store && store.place != kNoPlace &&
-                                                 graph_[store.place].root == graph_[load.place].root) {
-        const auto uses = graph_.uses(store);
-        out.insert(out.end(), uses.begin(), uses.end());
-      }
   }
 
   bool isLeftByOwnData(LoopId id) const {
@@ -150,7 +127,9 @@ private:
       } else if (step != kNoStep) {
         const std::vector<ValueId> inputs = graph_.inputsOf(step);
         pending.insert(pending.end(), inputs.begin(), inputs.end());
-        addStored(graph_[step], pending);
+        for (StepId store : thread_.storesOf(graph_[step]))
+          for (ValueId use : graph_.uses(graph_[store]))
+            pending.push_back(use);
       }
     }
     return false;
@@ -160,29 +139,54 @@ private:
     return expr.kind == ExprKind::Inline && expr.function && expr.function->staysFunction;
   }
 
-  void collectKept(const Expr& expr, const Expr* call) {
+  void collectCalls(const Expr& expr, const Expr* call) {
     if (call)
-      kept_[&expr] = call;
+      calls_[&expr] = call;
     for (const Expr* arg : expr.args)
       if (arg)
-        collectKept(*arg, call || !isKeptCall(expr) || arg != expr.args.back() ? call : &expr);
+        collectCalls(*arg, expr.kind == ExprKind::Inline && arg == expr.args.back() ? &expr : call);
+  }
+  const Expr* callOf(const Expr* expr) const {
+    const auto found = calls_.find(expr);
+    return found == calls_.end() ? nullptr : found->second;
   }
 
-  /// All calls of a function that stays one have one body, so that the test stands around the call.
-  void addTest(const Loop& loop) {
-    const auto kept = kept_.find(loop.origin);
-    loops_.push_back(kept == kept_.end() ? loop.origin : kept->second);
+  /// In the call, or after the loop in it: all threads of a warp or the block are wanted.
+  bool isOfAll(const Expr& call) const {
+    for (uint32_t i = 0; i < graph_.stepCount(); ++i)
+      if (const Step& step = graph_[StepId{i}]; isOfAll(step))
+        for (const Expr* inside = callOf(step.origin); inside; inside = callOf(inside))
+          if (inside == &call)
+            return true;
+    return false;
   }
 
-  /// A loop that has a value gives zeros where it is not entered.
-  bool canStandUnderTest(const Loop& loop) const {
-    const Type type = loop.origin->type;
-    return !hasWarpWork(loop) && (kept_.contains(loop.origin) || (isPlainValue(type) && type->kind != TypeKind::Never));
+  bool isOfAll(const Step& step) const {
+    return isOfWarp(step) || step.kind == StepKind::Barrier ||
+           std::ranges::any_of(graph_.accessesOf(step), [&](const Access& access) {
+             return access.mode != AccessMode::Read && graph_[access.place].storage == Storage::Shared;
+           });
+  }
+
+  /// The test stands around the loop, which gives zeros where it is not entered. All calls of a function that stays one have one body, and a loop
+  /// that only `return` leaves has no value to give: around the call then. Null: nowhere.
+  const Expr* underTest(const Loop& loop) const {
+    if (hasStep(loop, isOfWarp))
+      return nullptr;
+    const Expr* call = callOf(loop.origin);
+    const Expr* kept = nullptr;
+    for (const Expr* each = call; each; each = callOf(each))
+      kept = isKeptCall(*each) ? each : kept;
+    if (kept)
+      return kept;
+    if (loop.origin->type->kind != TypeKind::Never)
+      return isPlainValue(loop.origin->type) ? loop.origin : nullptr;
+    return call && call->type->kind != TypeKind::Never && isPlainValue(call->type) && !isOfAll(*call) ? call : nullptr;
   }
 
   void add(const Loop& loop) {
-    if (canStandUnderTest(loop)) {
-      addTest(loop);
+    if (const Expr* tested = underTest(loop)) {
+      loops_.insert(tested);
       return;
     }
     tested_.insert(loop.origin);
@@ -193,83 +197,6 @@ private:
         .help("write the grid, `@launch(grid = …, block = …)`, and test the bound around the loop");
   }
 
-  Expr* made(ExprKind kind, Type type, const Expr& at, std::vector<Expr*> args = {}) {
-    Expr* out = program_.newExpr(kind, type, at.range);
-    out->args = std::move(args);
-    return out;
-  }
-
-  Expr* binary(BinaryOp op, const Expr& at, Expr* a, Expr* b) {
-    Expr* out = made(ExprKind::Binary, program_.types.boolean(), at, {a, b});
-    out->binaryOp = op;
-    return out;
-  }
-
-  /// The thread has an element.
-  Expr* isInside(const Expr& at) {
-    const Type usize = program_.types.scalar(Scalar::Usize);
-    Expr* all = nullptr;
-    for (size_t axis = 0; axis < kernel_.kernel->domain.size(); ++axis) {
-      Expr* id = made(ExprKind::Builtin, usize, at);
-      id->builtin = Builtin::ThreadGlobalId;
-      id->ints = {static_cast<int64_t>(axis)};
-      Expr* extent = made(ExprKind::DimValue, usize, at);
-      extent->dim = kernel_.kernel->domain[axis];
-      Expr* below = binary(BinaryOp::Lt, at, id, extent);
-      all = all ? binary(BinaryOp::And, at, all, below) : below;
-    }
-    return all;
-  }
-
-  Expr* zeros(Type type, const Expr& at) {
-    switch (type->kind) {
-    case TypeKind::Unit: return made(ExprKind::Unit, type, at);
-    case TypeKind::Array: {
-      Expr* count = made(ExprKind::Int, program_.types.scalar(Scalar::Usize), at);
-      count->intValue = type->count;
-      return made(ExprKind::RepeatArray, type, at, {zeros(type->elem, at), count});
-    }
-    case TypeKind::Tuple:
-    case TypeKind::Struct: {
-      std::vector<Expr*> parts;
-      for (Type part : type->elems)
-        parts.push_back(zeros(part, at));
-      return made(type->kind == TypeKind::Tuple ? ExprKind::MakeTuple : ExprKind::MakeStruct, type, at, parts);
-    }
-    case TypeKind::Scalar: return made(isFloat(type->scalar) ? ExprKind::Float : ExprKind::Int, type, at);
-    default: return made(ExprKind::Int, type, at);  // of an enum
-    }
-  }
-
-  void setTested(const Expr& expr) {
-    tested_.insert(&expr);
-    for (const Expr* arg : expr.args)
-      if (arg)
-        setTested(*arg);
-  }
-
-  void rewrite(Expr& expr) {
-    for (Expr* arg : expr.args)
-      if (arg)
-        rewrite(*arg);
-    if (std::find(loops_.begin(), loops_.end(), &expr) == loops_.end())
-      return;
-    Expr* tested = made(expr.kind, expr.type, expr);
-    *tested = expr;
-    setTested(*tested);
-    Expr* choice = made(ExprKind::If, expr.type, expr);
-    choice->args = {isInside(expr), made(ExprKind::Block, expr.type, expr, {tested})};
-    if (expr.type->kind != TypeKind::Unit)
-      choice->args.push_back(made(ExprKind::Block, expr.type, expr, {zeros(expr.type, expr)}));
-    if (isKeptCall(expr)) {  // all threads compute what they give it
-      std::vector<Expr*> all(expr.args.begin(), expr.args.end() - 1);
-      all.push_back(choice);
-      tested->args = {expr.args.back()};
-      choice = made(ExprKind::Block, expr.type, expr, std::move(all));
-    }
-    expr = Expr(*choice);
-  }
-
   Program& program_;
   Function& kernel_;
   const Graph& graph_;
@@ -278,8 +205,8 @@ private:
   diag::DiagnosticSink& sink_;
   const SurplusThread thread_;
   std::set<const Expr*>& tested_;
-  std::vector<const Expr*> loops_;
-  std::map<const Expr*, const Expr*> kept_;  ///< in the body of a function that stays one: its outermost call
+  std::set<const Expr*> loops_;               ///< and calls that get a test
+  std::map<const Expr*, const Expr*> calls_;  ///< in the body of a function: the innermost call
 };
 
 }  // namespace

@@ -210,16 +210,11 @@ private:
 
   /// What a variable of the thread that has a place was given.
   void addStored(const Step& load, std::vector<ValueId>& out) {
-    if (load.place == kNoPlace || graph_[load.place].isUnknown() ||
-        (graph_[load.place].storage != Storage::Variable && graph_[load.place].storage != Storage::Local))
-      return;
-    for (uint32_t i = 0; i < graph_.stepCount(); ++i) {
-      const Step& store = graph_[StepId{i}];
-      const BlockId block = graph_.blockOf(StepId{i});
-      if (store.kind != StepKind::Store || store.place == kNoPlace ||
-          graph_[store.place].root != graph_[load.place].root || !thread_.reaches(block) || isBounded(block))
+    for (StepId store : thread_.storesOf(load)) {
+      const BlockId block = graph_.blockOf(store);
+      if (!thread_.reaches(block) || isBounded(block))
         continue;
-      const auto uses = graph_.uses(store);
+      const auto uses = graph_.uses(graph_[store]);
       out.insert(out.end(), uses.begin(), uses.end());
       const std::vector<ValueId> controls = controlsOf(block);
       out.insert(out.end(), controls.begin(), controls.end());

@@ -136,6 +136,23 @@ Known computed(const Expr& expr, std::span<const Known> uses) {
   }
 }
 
+/// Of a warp of surplus threads alone, which all have the same.
+Known ofWarp(Builtin builtin, const Known& each) {
+  switch (builtin) {
+  case Builtin::ShuffleXor:
+  case Builtin::ShuffleUp:
+  case Builtin::ShuffleDown:
+  case Builtin::ShuffleIndex:
+  case Builtin::WarpAny:
+  case Builtin::WarpAll:
+  case Builtin::WarpMax:
+  case Builtin::WarpMin: return each;
+  case Builtin::WarpSum:
+  case Builtin::WarpBallot: return each.state == State::Unreached || each.isZero() ? each : any();
+  default: return any();
+  }
+}
+
 }  // namespace
 
 SurplusThread::SurplusThread(const Graph& graph, const std::set<const Expr*>& own)
@@ -298,6 +315,18 @@ Known SurplusThread::ofOperation(ValueId value) const {
   return integer(applyOp(node.op, graph_.values.type(operands.values[0]), known[0].integer, known[1].integer));
 }
 
+std::vector<StepId> SurplusThread::storesOf(const Step& load) const {
+  std::vector<StepId> out;
+  if (load.kind != StepKind::Load || load.place == kNoPlace || graph_[load.place].isUnknown() ||
+      (graph_[load.place].storage != Storage::Variable && graph_[load.place].storage != Storage::Local))
+    return out;
+  for (uint32_t i = 0; i < graph_.stepCount(); ++i)
+    if (const Step& store = graph_[StepId{i}];
+        store.kind == StepKind::Store && store.place != kNoPlace && graph_[store.place].root == graph_[load.place].root)
+      out.push_back(StepId{i});
+  return out;
+}
+
 Known SurplusThread::ofPhi(ValueId phi) const {
   const BlockId block = graph_.values.phiBlock(phi);
   const auto operands = graph_.values.phiOperands(phi);
@@ -321,10 +350,8 @@ Known SurplusThread::ofStep(ValueId value, StepId id) const {
     return storage == Storage::Variable || storage == Storage::Local ? locals_[indexOf(graph_[step.place].root)]
                                                                      : any();
   }
-  // A warp of surplus threads alone shuffles what each of them has.
-  if (step.kind == StepKind::Warp && step.origin->builtin >= Builtin::ShuffleXor &&
-      step.origin->builtin <= Builtin::ShuffleIndex && step.useCount > 0)
-    return of(graph_.uses(step)[0]);
+  if (step.kind == StepKind::Warp && step.useCount > 0)
+    return ofWarp(step.origin->builtin, of(graph_.uses(step)[0]));
   if (step.kind != StepKind::Compute || !step.origin)
     return any();
   std::vector<Known> uses;

@@ -31,6 +31,8 @@ public:
   bool comesFrom(BlockId block, size_t predecessor) const;
   /// The element of its own that the step loads; null where it loads none.
   const Expr* ownLoad(StepId step) const;
+  /// What stores to any part of the thread's variable that has a place and is loaded.
+  std::vector<StepId> storesOf(const Step& load) const;
 
 private:
   bool reach(BlockId block);
