@@ -1,5 +1,6 @@
 #include "irgen/arithmetic.h"
 
+#include "ir/combine.h"
 #include "ir/tile_sizes.h"
 #include "lang/sema/types.h"
 
@@ -140,23 +141,7 @@ Value Arithmetic::unary(Location loc, lang::UnaryOp op, Scalar kind, Value value
 }
 
 Value Arithmetic::combine(Location loc, ir::Combine kind, Value lhs, Value rhs) const {
-  switch (kind) {
-  case ir::Combine::AddI: return b_.create<arith::AddIOp>(loc, lhs, rhs);
-  case ir::Combine::AddF: return b_.create<arith::AddFOp>(loc, lhs, rhs, flags_);
-  case ir::Combine::MulI: return b_.create<arith::MulIOp>(loc, lhs, rhs);
-  case ir::Combine::MulF: return b_.create<arith::MulFOp>(loc, lhs, rhs, flags_);
-  case ir::Combine::MaxS: return b_.create<arith::MaxSIOp>(loc, lhs, rhs);
-  case ir::Combine::MaxU: return b_.create<arith::MaxUIOp>(loc, lhs, rhs);
-  case ir::Combine::MaxF: return b_.create<arith::MaximumFOp>(loc, lhs, rhs, flags_);
-  case ir::Combine::MinS: return b_.create<arith::MinSIOp>(loc, lhs, rhs);
-  case ir::Combine::MinU: return b_.create<arith::MinUIOp>(loc, lhs, rhs);
-  case ir::Combine::MinF: return b_.create<arith::MinimumFOp>(loc, lhs, rhs, flags_);
-  case ir::Combine::And: return b_.create<arith::AndIOp>(loc, lhs, rhs);
-  case ir::Combine::Or: return b_.create<arith::OrIOp>(loc, lhs, rhs);
-  case ir::Combine::Xor: return b_.create<arith::XOrIOp>(loc, lhs, rhs);
-  case ir::Combine::Exchange: break;
-  }
-  VORTEX_UNREACHABLE("combination");
+  return ir::createCombine(b_, loc, kind, lhs, rhs, flags_);
 }
 
 //===-- powers ----------------------------------------------------------------------------------------------------===//

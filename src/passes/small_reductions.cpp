@@ -1,5 +1,6 @@
 #include "passes/small_reductions.h"
 
+#include "ir/combine.h"
 #include "ir/tile_sizes.h"
 #include "passes/plan/entry_arguments.h"
 
@@ -10,27 +11,6 @@ using namespace mlir;
 namespace {
 
 constexpr int64_t kMost = 16;
-
-Value combined(OpBuilder& b, Location loc, ir::Combine kind, Value x, Value y) {
-  using ir::Combine;
-  switch (kind) {
-  case Combine::AddI: return b.create<arith::AddIOp>(loc, x, y);
-  case Combine::AddF: return b.create<arith::AddFOp>(loc, x, y);
-  case Combine::MulI: return b.create<arith::MulIOp>(loc, x, y);
-  case Combine::MulF: return b.create<arith::MulFOp>(loc, x, y);
-  case Combine::MaxS: return b.create<arith::MaxSIOp>(loc, x, y);
-  case Combine::MaxU: return b.create<arith::MaxUIOp>(loc, x, y);
-  case Combine::MaxF: return b.create<arith::MaximumFOp>(loc, x, y);
-  case Combine::MinS: return b.create<arith::MinSIOp>(loc, x, y);
-  case Combine::MinU: return b.create<arith::MinUIOp>(loc, x, y);
-  case Combine::MinF: return b.create<arith::MinimumFOp>(loc, x, y);
-  case Combine::And: return b.create<arith::AndIOp>(loc, x, y);
-  case Combine::Or: return b.create<arith::OrIOp>(loc, x, y);
-  case Combine::Xor: return b.create<arith::XOrIOp>(loc, x, y);
-  case Combine::Exchange: break;
-  }
-  return y;
-}
 
 /// Of known extents, few elements each, and not the last dimensions alone: those are rows.
 bool isSmall(ir::ReduceOp reduce) {
@@ -89,7 +69,7 @@ void unroll(ir::ReduceOp reduce) {
         b.create<ir::SliceOp>(loc, result.clone(type.getElementType()), reduce.getValue(), offsets, sizes, dims);
     if (isAdded && wide != type.getElementType())
       part = b.create<arith::ExtFOp>(loc, result.clone(wide), part);
-    sum = sum ? combined(b, loc, reduce.getKind(), sum, part) : part;
+    sum = sum ? ir::createCombine(b, loc, reduce.getKind(), sum, part) : part;
   }
   if (sum.getType() != result)
     sum = b.create<arith::TruncFOp>(loc, result, sum);

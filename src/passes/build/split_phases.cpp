@@ -1,6 +1,8 @@
 // Phases of reductions and scans whose axis is split over blocks.
 #include "passes/build/phase_builder.h"
 
+#include "ir/combine.h"
+
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 
@@ -28,27 +30,6 @@ Value PhaseBuilder::narrow(Value value, Type type) {
   if (value.getType() == type)
     return value;
   return builder.create<arith::TruncFOp>(value.getLoc(), type, value);
-}
-
-static Value combineTiles(OpBuilder& builder, Location loc, ir::Combine kind, Value a, Value b) {
-  using ir::Combine;
-  switch (kind) {
-  case Combine::AddI: return builder.create<arith::AddIOp>(loc, a, b);
-  case Combine::AddF: return builder.create<arith::AddFOp>(loc, a, b);
-  case Combine::MulI: return builder.create<arith::MulIOp>(loc, a, b);
-  case Combine::MulF: return builder.create<arith::MulFOp>(loc, a, b);
-  case Combine::MaxS: return builder.create<arith::MaxSIOp>(loc, a, b);
-  case Combine::MaxU: return builder.create<arith::MaxUIOp>(loc, a, b);
-  case Combine::MaxF: return builder.create<arith::MaximumFOp>(loc, a, b);
-  case Combine::MinS: return builder.create<arith::MinSIOp>(loc, a, b);
-  case Combine::MinU: return builder.create<arith::MinUIOp>(loc, a, b);
-  case Combine::MinF: return builder.create<arith::MinimumFOp>(loc, a, b);
-  case Combine::And: return builder.create<arith::AndIOp>(loc, a, b);
-  case Combine::Or: return builder.create<arith::OrIOp>(loc, a, b);
-  case Combine::Xor: return builder.create<arith::XOrIOp>(loc, a, b);
-  case Combine::Exchange: break;
-  }
-  VORTEX_UNREACHABLE("a scan that exchanges");
 }
 
 static bool isZero(Value tile) {
@@ -95,7 +76,7 @@ Value PhaseBuilder::combinePartials(Value value, unsigned argument) {
   Value result = narrow(combined, typeOf(value));
   if (!product || isZero(product.getAcc()))
     return result;
-  return combineTiles(builder, loc, kind, get(product.getAcc()), result);
+  return ir::createCombine(builder, loc, kind, get(product.getAcc()), result);
 }
 
 void PhaseBuilder::emitPartial(ir::ReduceOp reduce, Value number, unsigned argument) {
@@ -212,7 +193,7 @@ void PhaseBuilder::emitScanPiece(ir::ScanOp scan, Value number, unsigned carries
   if (type.getRank() == 1) {
     Value own = builder.create<ir::ScanOp>(loc, type, scan.getKind(), wide, 0, scan.getExclusive(), Value(), Value());
     Value carry = builder.create<ir::LoadOp>(loc, element, view, ValueRange{number}, Value(), false);
-    Value result = combineTiles(builder, loc, scan.getKind(), broadcast(carry, element, {}), own);
+    Value result = ir::createCombine(builder, loc, scan.getKind(), broadcast(carry, element, {}), own);
     mapping_.map(scan.getResult(), narrow(result, typeOf(scan.getResult())));
     return;
   }
@@ -231,7 +212,7 @@ void PhaseBuilder::emitScanPiece(ir::ScanOp scan, Value number, unsigned carries
   Value neutral = builder.create<arith::ConstantOp>(loc, ir::neutralElement(scan.getKind(), element));
   Value start =
       builder.create<arith::SelectOp>(loc, isFirst, broadcast(carry, element, others), broadcast(neutral, element, {}));
-  Value value = combineTiles(builder, loc, scan.getKind(), start, wide);
+  Value value = ir::createCombine(builder, loc, scan.getKind(), start, wide);
   mapping_.map(scan.getResult(),
                builder.create<ir::ScanOp>(loc, type, scan.getKind(), value, scan.getDim(), false, Value(), Value()));
 }

@@ -1,6 +1,8 @@
 // Short builders with constant folding: index arithmetic stays readable in the lowering and small in its output.
 #include "target/gpu/lowering.h"
 
+#include "ir/combine.h"
+
 #include <mlir/IR/Matchers.h>
 
 namespace vortex::target::gpu {
@@ -80,26 +82,13 @@ Value Lowering::both(Value x, Value y) {
 Value Lowering::select(Value condition, Value x, Value y) { return b.create<arith::SelectOp>(loc, condition, x, y); }
 
 Value Lowering::combine(ir::Combine kind, Value x, Value y, bool atomic) {
-  using ir::Combine;
-  switch (kind) {
-  case Combine::AddI: return b.create<arith::AddIOp>(loc, x, y);
-  case Combine::AddF: return b.create<arith::AddFOp>(loc, x, y);
-  case Combine::MulI: return b.create<arith::MulIOp>(loc, x, y);
-  case Combine::MulF: return b.create<arith::MulFOp>(loc, x, y);
-  case Combine::MaxS: return b.create<arith::MaxSIOp>(loc, x, y);
-  case Combine::MaxU: return b.create<arith::MaxUIOp>(loc, x, y);
-  case Combine::MinS: return b.create<arith::MinSIOp>(loc, x, y);
-  case Combine::MinU: return b.create<arith::MinUIOp>(loc, x, y);
-  case Combine::And: return b.create<arith::AndIOp>(loc, x, y);
-  case Combine::Or: return b.create<arith::OrIOp>(loc, x, y);
-  case Combine::Xor: return b.create<arith::XOrIOp>(loc, x, y);
-  case Combine::Exchange: return y;
-  case Combine::MaxF:
-    return atomic ? Value(b.create<arith::MaxNumFOp>(loc, x, y)) : Value(b.create<arith::MaximumFOp>(loc, x, y));
-  case Combine::MinF:
-    return atomic ? Value(b.create<arith::MinNumFOp>(loc, x, y)) : Value(b.create<arith::MinimumFOp>(loc, x, y));
-  }
-  return x;
+  if (kind == ir::Combine::Exchange)
+    return y;
+  if (atomic && kind == ir::Combine::MaxF)
+    return b.create<arith::MaxNumFOp>(loc, x, y);
+  if (atomic && kind == ir::Combine::MinF)
+    return b.create<arith::MinNumFOp>(loc, x, y);
+  return ir::createCombine(b, loc, kind, x, y);
 }
 
 void Lowering::emitIf(Value condition, llvm::function_ref<void()> body) {
