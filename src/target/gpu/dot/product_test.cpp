@@ -21,6 +21,7 @@ using testing::forEachElement;
 using testing::Layouts;
 using testing::makeMatrix;
 using testing::Matrix;
+using testing::standIns;
 
 struct Case {
   std::string source;
@@ -46,20 +47,6 @@ int64_t evaluate(ir::SizeAttr size, const std::vector<Matrix*>& arguments) {
     EXPECT_TRUE(node.op == size::Op::Dim || node.op == size::Op::Stride);
     return (node.op == size::Op::Dim ? argument.extents : argument.strides)[node.dim];
   });
-}
-
-/// Temporaries that none of these phases writes are what they stand for.
-std::vector<Matrix*> standIns(ir::EntryOp entry, llvm::ArrayRef<ir::KernelOp> taken, std::vector<Matrix*> arguments) {
-  for (auto [number, facts] : llvm::enumerate(entry.getArgs().getAsRange<mlir::DictionaryAttr>())) {
-    auto original = facts.getAs<mlir::IntegerAttr>(ir::kStandsFor);
-    const bool isWritten = llvm::any_of(taken, [number = number](ir::KernelOp phase) {
-      return llvm::any_of(phase.getBody().getArgument(static_cast<unsigned>(number)).getUsers(),
-                          [](mlir::Operation* user) { return llvm::isa<ir::TileStoreOp>(user); });
-    });
-    if (original && !isWritten)
-      arguments[number] = arguments[static_cast<size_t>(original.getInt())];
-  }
-  return arguments;
 }
 
 /// Runs the taken phases, in the general version where tensors do not lie as the other assumes.

@@ -25,6 +25,7 @@ namespace vxt = ir::vxt;
 using dot::testing::forEachElement;
 using dot::testing::makeMatrix;
 using dot::testing::Matrix;
+using dot::testing::standIns;
 using gpu::testing::Launch;
 using gpu::testing::Timing;
 
@@ -81,7 +82,7 @@ public:
       return size::evaluate(size.getExpr(), [&](const size::Node& node) { return argument(node); });
     };
     auto taken = ir::takenKernels(*general_.vx, [&](ir::CaseOp each) { return ir::holds(each, valueOf); });
-    standIn(taken);
+    arguments_ = standIns(*general_.vx->getOps<ir::EntryOp>().begin(), taken, arguments_);
     Launch launch;
     launch.seed = seed;
     launch.timing = timing;
@@ -141,20 +142,6 @@ private:
     }
   }
   size_t firstResult() const { return test_.arguments.size() - test_.results; }
-
-  /// Temporaries that no phase writes are what they stand for.
-  void standIn(llvm::ArrayRef<ir::KernelOp> taken) {
-    auto entry = *general_.vx->getOps<ir::EntryOp>().begin();
-    for (auto [number, facts] : llvm::enumerate(entry.getArgs().getAsRange<mlir::DictionaryAttr>())) {
-      auto original = facts.getAs<mlir::IntegerAttr>(ir::kStandsFor);
-      const bool isWritten = llvm::any_of(taken, [number = number](ir::KernelOp phase) {
-        return llvm::any_of(phase.getBody().getArgument(static_cast<unsigned>(number)).getUsers(),
-                            [](mlir::Operation* user) { return llvm::isa<ir::TileStoreOp>(user); });
-      });
-      if (original && !isWritten)
-        arguments_[number] = arguments_[static_cast<size_t>(original.getInt())];
-    }
-  }
 
   int64_t argument(const size::Node& node) {
     if (node.op == size::Op::Device || node.op == size::Op::Scalar)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "interpreter/number.h"
+#include "ir/launch.h"
 
 #include <cstring>
 #include <random>
@@ -76,6 +77,21 @@ inline Matrix makeMatrix(std::mt19937_64& random, std::vector<int64_t> extents, 
     std::memcpy(matrix.data() + offset * element.bytes(), &bits, element.bytes());
   });
   return matrix;
+}
+
+/// Temporaries that none of these phases writes are what they stand for.
+inline std::vector<Matrix*> standIns(ir::EntryOp entry, llvm::ArrayRef<ir::KernelOp> taken,
+                                     std::vector<Matrix*> arguments) {
+  for (auto [number, facts] : llvm::enumerate(entry.getArgs().getAsRange<mlir::DictionaryAttr>())) {
+    auto original = facts.getAs<mlir::IntegerAttr>(ir::kStandsFor);
+    const bool isWritten = llvm::any_of(taken, [number = number](ir::KernelOp phase) {
+      return llvm::any_of(phase.getBody().getArgument(static_cast<unsigned>(number)).getUsers(),
+                          [](mlir::Operation* user) { return llvm::isa<ir::TileStoreOp>(user); });
+    });
+    if (original && !isWritten)
+      arguments[number] = arguments[static_cast<size_t>(original.getInt())];
+  }
+  return arguments;
 }
 
 }  // namespace vortex::target::gpu::dot::testing
