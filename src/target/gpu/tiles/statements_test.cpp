@@ -182,9 +182,10 @@ TEST(Statements, UpdateTensorsInOrder) {
   unsigned refused = 0;
   if (const char* one = std::getenv("VORTEX_TILE_PROGRAM"))
     return runOne(static_cast<unsigned>(std::strtoul(one, nullptr, 10)), refused);
-  for (unsigned i = 0; i < count && !HasFatalFailure(); ++i)
+  for (unsigned tried = 0; tried < count + refused && !HasFatalFailure(); ++tried) {
     runOne(base::freshSeed(), refused);
-  EXPECT_LE(refused * 3, count);
+    ASSERT_LE(refused, 8 + count / 2) << "most programs fit";
+  }
 }
 
 }  // namespace
