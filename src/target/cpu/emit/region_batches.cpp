@@ -9,6 +9,7 @@
 #include "target/cpu/emit/region_emitter.h"
 
 #include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/VectorUtils.h>
 #include <mlir/IR/Matchers.h>
 
 namespace vortex::target::cpu::emit {
@@ -19,6 +20,7 @@ using llvm::Value;
 
 static constexpr unsigned kMostOps = 256;  ///< of a body that is emitted for each round of a batch
 static constexpr int64_t kRow = 8;         ///< elements of 4 bytes in a register
+static constexpr int kPiece = 4;           ///< of them within which shuffles are cheapest
 static constexpr int64_t kStaged =
     2048;  ///< elements that are copied at once: a quarter of a first-level cache of 32 KiB
 static constexpr int64_t kFewSets = 128;  ///< rows a multiple of so many elements apart share sets, at most 8 of 64
@@ -175,25 +177,27 @@ Value* RegionEmitter::proveRows(scf::ForOp loop, const RowLoads& row, int64_t co
   return holds;
 }
 
-/// Eight registers of eight: element i of vector j becomes element j of vector i.
-static void transpose(llvm::IRBuilder<>& ir, llvm::MutableArrayRef<Value*> v) {
-  static constexpr int kLow[] = {0, 8, 1, 9, 4, 12, 5, 13}, kHigh[] = {2, 10, 3, 11, 6, 14, 7, 15};
-  static constexpr int kFirst[] = {0, 1, 8, 9, 4, 5, 12, 13}, kSecond[] = {2, 3, 10, 11, 6, 7, 14, 15};
-  static constexpr int kLeft[] = {0, 1, 2, 3, 8, 9, 10, 11}, kRight[] = {4, 5, 6, 7, 12, 13, 14, 15};
-  Value *pairs[8], *fours[8];
-  for (unsigned i = 0; i < 8; i += 2) {
-    pairs[i] = ir.CreateShuffleVector(v[i], v[i + 1], kLow);
-    pairs[i + 1] = ir.CreateShuffleVector(v[i], v[i + 1], kHigh);
+/// Four registers, in each piece of four elements by itself: element i of vector j becomes element j of vector i. That is a matrix of four columns where
+/// the pieces of a register are rows four apart, which loads of pieces make of it: half of what a transposition of whole registers shuffles, and
+/// nothing moves between pieces, which takes longest.
+static void transposePieces(llvm::IRBuilder<>& ir, llvm::MutableArrayRef<Value*> v) {
+  const int width = int(llvm::cast<llvm::FixedVectorType>(v[0]->getType())->getNumElements());
+  const auto shuffle = [&](Value* a, Value* b, std::array<int, 4> piece) {
+    llvm::SmallVector<int> mask;
+    for (int first = 0; first < width; first += kPiece)
+      for (int i : piece)
+        mask.push_back(first + (i < kPiece ? i : i - kPiece + width));
+    return ir.CreateShuffleVector(a, b, mask);
+  };
+  Value *low[2], *high[2];
+  for (unsigned i = 0; i < 2; ++i) {
+    low[i] = shuffle(v[2 * i], v[2 * i + 1], {0, 4, 1, 5});
+    high[i] = shuffle(v[2 * i], v[2 * i + 1], {2, 6, 3, 7});
   }
-  for (unsigned i = 0; i < 8; i += 4)
-    for (unsigned half = 0; half < 2; ++half) {
-      fours[i + 2 * half] = ir.CreateShuffleVector(pairs[i + half], pairs[i + half + 2], kFirst);
-      fours[i + 2 * half + 1] = ir.CreateShuffleVector(pairs[i + half], pairs[i + half + 2], kSecond);
-    }
-  for (unsigned i = 0; i < 4; ++i) {
-    v[i] = ir.CreateShuffleVector(fours[i], fours[i + 4], kLeft);
-    v[i + 4] = ir.CreateShuffleVector(fours[i], fours[i + 4], kRight);
-  }
+  v[0] = shuffle(low[0], low[1], {0, 1, 4, 5});
+  v[1] = shuffle(low[0], low[1], {2, 3, 6, 7});
+  v[2] = shuffle(high[0], high[1], {0, 1, 4, 5});
+  v[3] = shuffle(high[0], high[1], {2, 3, 6, 7});
 }
 
 /// Where the row of a lane is, given as i64.
@@ -205,16 +209,29 @@ Value* RegionEmitter::rowPointer(const RowLoads& row, const Lane& offset, Value*
 
 /// Vector k: element k of each lane's row, which begins at `pointer(lane)`.
 Values RegionEmitter::loadColumns(llvm::function_ref<Value*(Value* lane)> pointer) {
-  llvm::Type* vector = llvm::FixedVectorType::get(ir_.getFloatTy(), kRow);
+  llvm::Type* piece = llvm::FixedVectorType::get(ir_.getFloatTy(), kPiece);
+  const unsigned width = e_.features.avx512 && shape_.width % 16 == 0 ? 16 : 8;
+  llvm::SmallVector<Value*> rows(shape_.width);
+  for (unsigned lane = 0; lane < shape_.width; ++lane)
+    rows[lane] = pointer(ir_.getInt64(lane));
   Values columns(kRow);
-  for (unsigned lane = 0; lane < shape_.width; lane += kRow) {
-    Value* v[kRow];
-    for (unsigned i = 0; i < kRow; ++i)
-      v[i] = ir_.CreateAlignedLoad(vector, pointer(ir_.getInt64(lane + i)), llvm::Align(4));
-    transpose(ir_, v);
-    for (unsigned i = 0; i < kRow; ++i)
-      columns[i] = columns[i] ? joined(columns[i], v[i]) : v[i];
-  }
+  for (int64_t first = 0; first < kRow; first += kPiece)
+    for (unsigned lane = 0; lane < shape_.width; lane += width) {
+      Value* v[kPiece];
+      for (unsigned i = 0; i < kPiece; ++i) {
+        llvm::SmallVector<Value*> pieces;
+        for (unsigned row = lane + i; row < lane + width; row += kPiece) {
+          Value* at = ir_.CreateGEP(ir_.getFloatTy(), rows[row], ir_.getInt64(first));
+          pieces.push_back(ir_.CreateAlignedLoad(piece, at, llvm::Align(4)));
+        }
+        v[i] = llvm::concatenateVectors(ir_, pieces);
+      }
+      transposePieces(ir_, v);
+      for (unsigned i = 0; i < kPiece; ++i) {
+        Value*& column = columns[size_t(first) + i];
+        column = column ? joined(column, v[i]) : v[i];
+      }
+    }
   return columns;
 }
 
