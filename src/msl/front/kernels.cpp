@@ -1,5 +1,6 @@
 #include "msl/front/kernels.h"
 
+#include "msl/front/atomic_orders.h"
 #include "msl/front/inputs.h"
 #include "msl/front/pointer_spaces.h"
 
@@ -480,6 +481,7 @@ std::vector<FoundKernel> findKernels(clang::ASTContext& context, Unit& unit) {
       declared.push_back(each);
   context.setTraversalScope(declared);
   checkPointerSpaces(context, unit);
+  checkAtomicOrders(context, unit);
   Finder finder(context, unit);
   finder.TraverseAST(context);
   return std::move(finder.kernels);

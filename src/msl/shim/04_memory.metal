@@ -142,39 +142,36 @@ using atomic_uint = atomic<uint>;
 using atomic_bool = atomic<bool>;
 using atomic_float = atomic<float>;
 using atomic_ulong = atomic<ulong>;
-#define __RELAXED(order)                                                                                               \
-  __attribute__((diagnose_if(order != memory_order_relaxed, "atomic functions take memory_order_relaxed", "error")))
 #define __FETCH(A, name, ...)                                                                                          \
   template <class T, class = enable_if_t<(__VA_ARGS__) && !is_same_v<T, bool>>>                                        \
-  __VX T atomic_fetch_##name##_explicit(volatile A atomic<T>* p, __same_t<T> v, memory_order order) __RELAXED(order) { \
+  __VX T atomic_fetch_##name##_explicit(volatile A atomic<T>* p, __same_t<T> v, memory_order) {                        \
     return __atomic_fetch_##name((T*)&p->__value, v, 0);                                                               \
   }
 #define __ATOMIC_BOUND(A, name)                                                                                        \
-  __VX void atomic_##name##_explicit(volatile A atomic<ulong>* p, ulong v, memory_order order) __RELAXED(order) {      \
+  __VX void atomic_##name##_explicit(volatile A atomic<ulong>* p, ulong v, memory_order) {                             \
     __atomic_fetch_##name((ulong*)&p->__value, v, 0);                                                                  \
   }
 __ATOMIC_BOUND(device, min) __ATOMIC_BOUND(device, max)
 #define __ATOMICS(A)                                                                                                   \
   template <class T>                                                                                                   \
-  __VX T atomic_load_explicit(const volatile A atomic<T>* p, memory_order order) __RELAXED(order) {                    \
+  __VX T atomic_load_explicit(const volatile A atomic<T>* p, memory_order) {                                           \
     T r;                                                                                                               \
     __atomic_load((T*)&p->__value, &r, 0);                                                                             \
     return r;                                                                                                          \
   }                                                                                                                    \
   template <class T>                                                                                                   \
-  __VX void atomic_store_explicit(volatile A atomic<T>* p, __same_t<T> v, memory_order order) __RELAXED(order) {       \
+  __VX void atomic_store_explicit(volatile A atomic<T>* p, __same_t<T> v, memory_order) {                              \
     __atomic_store((T*)&p->__value, &v, 0);                                                                            \
   }                                                                                                                    \
   template <class T>                                                                                                   \
-  __VX T atomic_exchange_explicit(volatile A atomic<T>* p, __same_t<T> v, memory_order order) __RELAXED(order) {       \
+  __VX T atomic_exchange_explicit(volatile A atomic<T>* p, __same_t<T> v, memory_order) {                              \
     T r;                                                                                                               \
     __atomic_exchange((T*)&p->__value, &v, &r, 0);                                                                     \
     return r;                                                                                                          \
   }                                                                                                                    \
   template <class T>                                                                                                   \
   __VX bool atomic_compare_exchange_weak_explicit(volatile A atomic<T>* p, thread T* expected, __same_t<T> v,          \
-                                                  memory_order success, memory_order failure) __RELAXED(success)       \
-      __RELAXED(failure) {                                                                                             \
+                                                  memory_order, memory_order) {                                        \
     return __atomic_compare_exchange((T*)&p->__value, expected, &v, true, 0, 0);                                       \
   }                                                                                                                    \
   __FETCH(A, add, is_arithmetic_v<T>) __FETCH(A, sub, is_arithmetic_v<T>) __FETCH(A, and, is_integral_v<T>)            \
