@@ -70,6 +70,8 @@ REFUSED = [
      "template <class T> kernel void g(T* @p) { p[0] = 1; }\ntemplate [[host_name(\"a\")]] kernel void g<float>(float*);\n"),
     ("parameters_that_say_nothing", "E0902", "neither memory nor", "kernel void k(uint @n) {}\n"),
     ("inputs_of_a_wrong_type", "E0902", "uint or ushort", "kernel void k(float @i [[thread_position_in_grid]]) {}\n"),
+    ("inputs_that_are_signed", "E0902", "is a uint or ushort", "kernel void k(int @i [[thread_position_in_grid]]) {}\n"),
+    ("inputs_of_signed_vectors", "E0902", "is a uint or ushort", "kernel void k(short2 @i [[thread_position_in_grid]]) {}\n"),
     ("inputs_with_more_axes_than_they_have", "E0902", "has 1 element", "kernel void k(uint2 @i [[thread_index_in_simdgroup]]) {}\n"),
     ("inputs_of_four_axes", "E0902", "has 3 elements", "kernel void k(uint4 @i [[thread_position_in_grid]]) {}\n"),
     ("inputs_of_other_stages", "E0902", "no input of a compute kernel", "kernel void k(uint @i [[stage_in]]) {}\n"),
@@ -91,9 +93,15 @@ REFUSED = [
      + "fragment float4 @shade(V v [[stage_in]], bool front [[front_facing]]) { return float4(v.at, front, 1); }\n"),
     ("inputs_of_vertex_functions", "E0902", "[[vertex_id]] is no input of a compute kernel", "kernel void k(device float* out [[buffer(0)]], uint @i [[vertex_id]]) { out[i] = 1; }\n"),
     ("functions_of_other_stages", "E0902", "only kernels", "vertex float4 @f(uint i [[thread_position_in_grid]]) { return float4(i); }\n"),
-    ("atomics_in_another_order", "E0901", "memory_order_relaxed", "kernel void k(device atomic_int* a [[buffer(0)]]) { atomic_fetch_add_explicit(a, 1, memory_order_seq_cst@); }\n"),
-    ("exchanges_in_another_order", "E0901", "memory_order_relaxed",
-     "kernel void k(threadgroup atomic_int* a) { int v = 0; atomic_compare_exchange_weak_explicit(a, &v, 1, memory_order_relaxed, memory_order_acquire@); }\n"),
+    ("atomics_in_another_order", "E0902", "memory_order_relaxed", "kernel void k(device atomic_int* a [[buffer(0)]]) { atomic_fetch_add_explicit(a, 1, @memory_order_seq_cst); }\n"),
+    ("exchanges_in_another_order", "E0902", "memory_order_relaxed",
+     "kernel void k(threadgroup atomic_int* a) { int v = 0; atomic_compare_exchange_weak_explicit(a, &v, 1, memory_order_relaxed, @memory_order_acquire); }\n"),
+    ("exchanges_whose_first_order_is_another_one", "E0902", "memory_order_relaxed",
+     "kernel void k(threadgroup atomic_int* a) { int v = 0; atomic_compare_exchange_weak_explicit(a, &v, 1, @memory_order_acq_rel, memory_order_relaxed); }\n"),
+    ("orders_that_are_parameters_of_functions", "E0902", "known when the kernel is compiled",
+     "void put(device atomic_int* a, memory_order order) { atomic_store_explicit(a, 1, @order); }\nkernel void k(device atomic_int* a) { put(a, memory_order_relaxed); }\n"),
+    ("orders_that_are_parameters_of_templates", "E0902", "memory_order_relaxed",
+     "template <memory_order order> int get(device atomic_int* a) { return atomic_load_explicit(a, @order); }\nkernel void k(device atomic_int* a) { a += get<memory_order_relaxed>(a) + get<memory_order_acquire>(a); }\n"),
     ("memory_on_the_heap", "E0902", "Metal has no `new`", KERNEL % "thread int* p = @new int(3); out[i] = *p;"),
     ("address_spaces_have_metals_names", "E0901", "'device float *' with an lvalue of type 'threadgroup float *'", "kernel void k(threadgroup float* t) { device float* @p = t; }\n"),
     ("unknown_attributes_of_parameters", "E0901", "unknown attribute", "kernel void k(device float* out [[@bufer(0)]]) { out[0] = 1; }\n"),
@@ -199,8 +207,8 @@ def test_program_is_refused_where_it_is_wrong(vortex, tmp_path, name, id, messag
 
 def test_threadgroup_memory_that_no_threadgroup_has_is_refused(vortex, tmp_path):
     path = tmp_path / "k.metal"
-    for count, status in ((8192, 0), (8193, 1)):
-        path.write_text(HEAD + KERNEL % f"threadgroup float t[{count}]; t[i] = out[i]; threadgroup_barrier(mem_flags::mem_threadgroup); out[i] = t[i ^ 1];")
+    for count, status in ((8188, 0), (8189, 1)):
+        path.write_text(HEAD + KERNEL % f"threadgroup float t[{count}]; threadgroup int u[4]; t[i] = out[i]; u[i & 3] = 1; threadgroup_barrier(mem_flags::mem_threadgroup); out[i] = t[i ^ 1] + u[i & 1];")
         done = vortex("check", path, status=status)
         assert status == 0 or "E0904" in done.stderr and "`k` has 32772 bytes of threadgroup memory; Apple's GPUs have 32768" in done.stderr
         assert status == 0 or "k.metal:3:13" in done.stderr, done.stderr
@@ -319,6 +327,28 @@ kernel void k(device float* a [[buffer(0), function_constant(options::wide)]], d
     for on, number in ((1, 0), (0, 1)):
         done = vortex("run", path, "--grid", 1, "--buffer", f"{number}=f32[1]", "--constant", f"0={on}", "--print", number)
         assert done.stdout == f"{number + 1}\n"
+
+
+@pytest.mark.parametrize("argument, note", [
+    ("t", "from 'threadgroup float[4]' to 'device float *'"), ("c", "address space 'constant' as a pointer to address space 'device'"),
+    ("&x", "address space 'thread' as a pointer to address space 'device'")])
+def test_notes_have_metals_words_for_address_spaces(vortex, tmp_path, argument, note):
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + "void f(device float* p) {}\n" + f"kernel void k(constant float* c [[buffer(0)]]) {{\n  threadgroup float t[4]; float x = 1;\n  f({argument});\n}}\n")
+    (found,) = json.loads(vortex("--json", "check", path, status=1).stderr)
+    assert any(note in label["message"] and label["line"] == 3 for label in found["labels"]), found
+
+
+def test_one_index_is_of_the_parameter_that_exists(vortex, tmp_path):
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + """constant bool wide [[function_constant(0)]];
+constant bool narrow = !wide;
+kernel void k(device float* a [[buffer(0), function_constant(wide)]], device int* b [[buffer(0), function_constant(narrow)]]) {
+  if (wide) a[0] = 1.5f; else b[0] = 2;
+}
+""")
+    for on, kind, text in ((1, "f32", "1.5\n"), (0, "i32", "2\n")):
+        assert vortex("run", path, "--grid", 1, "--buffer", f"0={kind}[1]", "--constant", f"0={on}", "--print", 0).stdout == text
 
 
 def test_thirty_programs_are_refused():

@@ -7,11 +7,16 @@ namespace vortex::msl::front {
 
 /// Clang's words for what the shim made of Metal's.
 static std::string inMetalsWords(std::string message) {
-  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"const __global_device ", "constant "},
-                                                                             {"__global_device ", "constant "},
-                                                                             {"__global ", "device "},
-                                                                             {"__local ", "threadgroup "},
-                                                                             {"__attribute__((noderef)) ", "thread "}};
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"const __global_device ", "constant "},
+      {"__global_device ", "constant "},
+      {"__global ", "device "},
+      {"__local ", "threadgroup "},
+      {"__attribute__((noderef)) ", "thread "},
+      {"'__global_device'", "'constant'"},
+      {"'__global'", "'device'"},
+      {"'__local'", "'threadgroup'"},
+      {"generic address space", "address space 'thread'"}};
   for (const auto& [word, metals] : kWords)
     for (size_t at = 0; (at = message.find(word, at)) != std::string::npos; at += metals.size())
       message.replace(at, word.size(), metals);
