@@ -24,3 +24,11 @@ def test_messages_speak_of_what_the_source_has(vortex, tmp_path, name, helper, k
     done = vortex("--json", "run", path, "--check", "--grid", 8, "--block", 8, "--buffer", "0=i32[32]", status=1)
     found = json.loads(done.stderr)[0]
     assert found["id"] == id and message in found["message"], found
+
+
+def test_what_a_copy_of_a_structure_reads_is_reported_at_the_copy(vortex, tmp_path):
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + "struct Ray { float3 at, to; };\n" + KERNEL % ("float", "  Ray r[2];\n  r[0].at = float3(i);\n  r[1] = r[0];\n  o[i] = r[i & 1].at.x + r[1].to.y;"))
+    done = vortex("--json", "run", path, "--check", "--grid", 8, "--block", 8, "--buffer", "0=f32[8]", status=1)
+    found = json.loads(done.stderr)[0]
+    assert found["id"] == "E0602" and [label["line"] for label in found["labels"] if label["primary"]] == [9], found

@@ -197,13 +197,25 @@ bool refuseConstants(front::Unit& unit, const std::vector<Unevaluated>& left) {
   return false;
 }
 
+/// Loads and stores that have no place in the source, but for `known`, get that of `at`.
+void place(llvm::Function& function, const llvm::DenseSet<llvm::Instruction*>& known, const llvm::DebugLoc& at) {
+  for (llvm::Instruction& each : llvm::instructions(function))
+    if (llvm::isa<llvm::LoadInst, llvm::StoreInst>(each) && !each.getDebugLoc() && !known.contains(&each))
+      each.setDebugLoc(at);
+}
+
 void expandMemoryIntrinsics(llvm::Function& function) {
   llvm::TargetTransformInfo costs(function.getDataLayout());
   std::vector<llvm::MemIntrinsic*> calls;  // expansion splits blocks
   for (llvm::Instruction& each : llvm::instructions(function))
     if (auto* call = llvm::dyn_cast<llvm::MemIntrinsic>(&each))
       calls.push_back(call);
+  llvm::DenseSet<llvm::Instruction*> nowhere;
+  for (llvm::Instruction& each : llvm::instructions(function))
+    if (!each.getDebugLoc())
+      nowhere.insert(&each);
   for (llvm::MemIntrinsic* call : calls) {
+    const llvm::DebugLoc at = call->getDebugLoc();
     if (auto* copy = llvm::dyn_cast<llvm::MemCpyInst>(call))
       llvm::expandMemCpyAsLoop(copy, costs);
     else if (auto* move = llvm::dyn_cast<llvm::MemMoveInst>(call))
@@ -211,6 +223,7 @@ void expandMemoryIntrinsics(llvm::Function& function) {
     else if (auto* set = llvm::dyn_cast<llvm::MemSetInst>(call))
       llvm::expandMemSetAsLoop(set);
     call->eraseFromParent();
+    place(function, nowhere, at);
   }
 }
 

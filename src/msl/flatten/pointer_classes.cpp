@@ -5,6 +5,7 @@
 #include <llvm/ADT/MapVector.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Demangle/Demangle.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
@@ -262,6 +263,26 @@ bool PointerClasses::build() {
       addNull(each);
   chooseElements();
   return true;
+}
+
+void compareNumbers(llvm::Function& function) {
+  const auto numberOf = [](Value* pointer) {
+    auto* made = llvm::dyn_cast<llvm::ConstantExpr>(pointer);
+    return made && made->getOpcode() == llvm::Instruction::IntToPtr ? made->getOperand(0) : nullptr;
+  };
+  for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::instructions(function))) {
+    auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&each);
+    if (!compare || !llvm::any_of(compare->operands(), numberOf))
+      continue;
+    llvm::IRBuilder<> b(compare);
+    const auto number = [&](Value* pointer) {
+      Value* known = numberOf(pointer);
+      return known ? b.CreateZExtOrTrunc(known, b.getInt64Ty()) : b.CreatePtrToInt(pointer, b.getInt64Ty());
+    };
+    Value *left = number(compare->getOperand(0)), *right = number(compare->getOperand(1));
+    compare->replaceAllUsesWith(b.CreateICmp(compare->getPredicate(), left, right));
+    compare->eraseFromParent();
+  }
 }
 
 }  // namespace vortex::msl::flatten

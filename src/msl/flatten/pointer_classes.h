@@ -64,4 +64,7 @@ private:
 /// Scalar type of a vector or scalar.
 inline llvm::Type* scalarOf(llvm::Type* type) { return type->getScalarType(); }
 
+/// Comparisons of pointers with numbers, which LLVM makes of those of numbers, compare numbers.
+void compareNumbers(llvm::Function& function);
+
 }  // namespace vortex::msl::flatten

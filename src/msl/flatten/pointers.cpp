@@ -481,6 +481,7 @@ std::vector<Memory> lowerPointers(front::Unit& unit, const Kernel& kernel) {
   for (llvm::GlobalVariable& global : unit.module->globals())
     globals.push_back(&global);
   llvm::convertUsersOfConstantsToInstructions(globals, unit.entry);
+  compareNumbers(*unit.entry);
   std::optional<PointerClasses> classes(std::in_place, unit, kernel);
   if (!classes->build())
     return {};
