@@ -56,6 +56,8 @@ rule("mulhi_of_ints", "int", "out[i] = mulhi(n[i] * 100000000, 1000000007) + mul
 rule("mulhi_of_uints", "uint", "out[i] = mulhi(uint(n[i]), 0xCCCCCCCDu) >> 3;", lambda i: u32(N[i]) // 10)
 # LLVM makes one instruction of an operation and the test of its overflow.
 BIG = [2**32 - 1, 2**31, 65536, 65535, 3, 0, 1, 12345]
+# Each by the one at 3 i + 1: a carry alone overflows, -2^63 as a product of numbers with and without a sign, and what is one less.
+EDGE = [2**32 - 1, 2**33 - 1, 2**32, 2**31, 1, -(2**63), -(2**31), -(2**32)]
 LONG = [2**63 - 1, -(2**63), -1, 2**32, 3037000500, 0, -3037000500, 6]
 rule("products_of_uint_that_stop_at_the_largest", "uint", f"const uint a[8] = {{{', '.join(f'{v}u' for v in BIG)}}}; ulong p = ulong(a[i]) * a[(i * 3 + 2) & 7]; "
      "out[i] = p > 0xffffffffu ? 0xffffffffu : uint(p);", lambda i: min(BIG[i] * BIG[(i * 3 + 2) & 7], 2**32 - 1))
@@ -65,12 +67,12 @@ rule("madsat_of_small_integers", "uint", "out[i] = madsat(ushort(i * 9362), usho
      lambda i: min(i * i * 9362, 65535) + 65536 * min(i * i * 20 + 3, 255))
 
 
-def overflows(name, operator, kind, values, width, is_signed):
+def overflows(name, operator, kind, values, width, is_signed, of=""):
     a, b = values, [values[(3 * i + 1) & 7] for i in range(8)]
     results = [eval(f"{x} {operator} {y}") for x, y in zip(a, b)]
     wrapped = [signed(v, width) if is_signed else v & ((1 << width) - 1) for v in results]
     text = ", ".join(f"{kind}({v & ((1 << 64) - 1)}ul)" for v in values)
-    rule(f"overflow_of_{name}_{kind}", "int", f"const {kind} a[8] = {{{text}}}; {kind} r; bool o = __builtin_{name}_overflow(a[i], a[(3 * i + 1) & 7], &r); "
+    rule(f"overflow_of_{name}_{kind}{of}", "int", f"const {kind} a[8] = {{{text}}}; {kind} r; bool o = __builtin_{name}_overflow(a[i], a[(3 * i + 1) & 7], &r); "
          "out[i] = 2 * int(uint(r) ^ uint(ulong(r) >> 32)) + o;",
          [signed(2 * (u32(w) ^ u32(w >> 32)) + (w != v), 32) for w, v in zip(wrapped, results)])
 
@@ -80,6 +82,8 @@ for name, operator in (("add", "+"), ("sub", "-"), ("mul", "*")):
     overflows(name, operator, "int", [signed(v, 32) for v in BIG], 32, True)
     overflows(name, operator, "ulong", [v & (2**64 - 1) for v in LONG], 64, False)
     overflows(name, operator, "long", LONG, 64, True)
+    overflows(name, operator, "long", EDGE, 64, True, "_at_the_edge")
+    overflows(name, operator, "ulong", [v & (2**64 - 1) for v in EDGE], 64, False, "_at_the_edge")
     overflows(name, operator, "short", [signed(v, 16) for v in BIG], 16, True)
 rule("bit_functions_of_vectors", "int",
      "int2 v = popcount(int2(n[i], 7)) + clz(int2(1)) + ctz(int2(8)); out[i] = v.x * 100 + v.y;", lambda i: 100 * (bin(u32(N[i])).count("1") + 34) + 37)

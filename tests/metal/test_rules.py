@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import edge_rules  # noqa: F401: adds its rules
+import language_rules  # noqa: F401
 import library_rules  # noqa: F401
 import program_rules  # noqa: F401
 import pytest
