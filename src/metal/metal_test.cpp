@@ -141,6 +141,17 @@ TEST_P(Metal, EnqueuedCommandBuffersRunInThatOrder) {
   EXPECT_EQ(static_cast<uint8_t*>(cell->contents())[3], 3);
 }
 
+TEST_P(Metal, WhatWaitsBehindACommandBufferThatIsGoneRuns) {
+  auto* inner = NS::AutoreleasePool::alloc()->init();
+  queue->commandBuffer()->enqueue();
+  const auto behind = NS::RetainPtr(queue->commandBuffer());
+  behind->commit();
+  EXPECT_EQ(behind->status(), MTL::CommandBufferStatusCommitted);
+  inner->release();
+  behind->waitUntilCompleted();
+  EXPECT_EQ(behind->status(), MTL::CommandBufferStatusCompleted);
+}
+
 TEST_P(Metal, WhatWasCommittedIsDoneAlsoWhenNobodyHoldsIt) {
   std::atomic<int> done = 0;
   const auto cell = NS::TransferPtr(device->newBuffer(64, MTL::ResourceStorageModeShared));
@@ -170,6 +181,10 @@ TEST_P(Metal, LibrariesSayWhatTheyHave) {
   const auto made = NS::TransferPtr(device->newComputePipelineState(function.get(), nullptr));
   EXPECT_EQ(made->maxTotalThreadsPerThreadgroup(), 1024u);
   EXPECT_EQ(made->threadExecutionWidth(), 32u);
+  const auto small = pipeline(
+      "[[max_total_threads_per_threadgroup(64)]] kernel void metal_saxpy(device float* y [[buffer(1)]]) { y[0] = 1; }",
+      "metal_saxpy");
+  EXPECT_EQ(small->maxTotalThreadsPerThreadgroup(), 64u);
   EXPECT_EQ(made->staticThreadgroupMemoryLength(), 0u);
   EXPECT_EQ(made->device(), device);
 }
@@ -252,6 +267,29 @@ TEST_P(MetalOnCpu, FunctionConstantsAreGivenByIndexAndByName) {
             (std::vector<uint32_t>{0, factor, 2 * factor, 3 * factor}));
   values->setConstantValue(&isOff, MTL::DataTypeBool, text("isOn"));
   EXPECT_EQ(run(source, values.get(), {4, 1, 1}, {4, 1, 1}, false, 4), std::vector<uint32_t>(4, 1));
+}
+
+TEST_P(MetalOnCpu, FunctionConstantsHaveTheSizeAndTheSignOfTheirType) {
+  const char* source = "constant char a [[function_constant(0)]];\nconstant short b [[function_constant(1)]];\n"
+                       "constant short c [[function_constant(2)]];\nconstant ushort d [[function_constant(3)]];\n"
+                       "constant long e [[function_constant(4)]];\nconstant uchar f [[function_constant(5)]];\n"
+                       "constant uchar g [[function_constant(6)]];\n"
+                       "kernel void k(device int* out [[buffer(0)]]) { out[0] = a; out[1] = b; out[2] = c; out[3] = d; "
+                       "out[4] = e >> 20; out[5] = f * 1000 + g; }";
+  const auto values = NS::TransferPtr(MTL::FunctionConstantValues::alloc()->init());
+  const int8_t a = -3;
+  const int16_t shorts[] = {-300, 301};
+  const uint16_t d = 65533;
+  const int64_t e = -(int64_t{7} << 40);
+  const uint8_t bytes[] = {250, 251};
+  values->setConstantValue(&a, MTL::DataTypeChar, NS::UInteger{0});
+  values->setConstantValues(shorts, MTL::DataTypeShort, NS::Range::Make(1, 2));
+  values->setConstantValue(&d, MTL::DataTypeUShort, NS::UInteger{3});
+  values->setConstantValue(&e, MTL::DataTypeLong, NS::UInteger{4});
+  values->setConstantValues(bytes, MTL::DataTypeUChar, NS::Range::Make(5, 2));
+  const std::vector<uint32_t> got = run(source, values.get(), {1, 1, 1}, {1, 1, 1}, false, 6);
+  EXPECT_EQ((std::vector<int32_t>(got.begin(), got.end())),
+            (std::vector<int32_t>{-3, -300, 301, 65533, -7 * (1 << 20), 250251}));
 }
 
 /// Every float: beyond the integers that constants of 64 bits are limited to.

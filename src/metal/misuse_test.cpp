@@ -140,6 +140,8 @@ TEST_P(MetalMisuse, GridsAndThreadgroupsHaveLimits) {
 TEST_P(MetalMisuse, ThreadgroupMemoryIsSetInPiecesOf16AndFitsTheDevice) {
   EXPECT_SAYS(afterEncoding([](auto* encoder) { encoder->setThreadgroupMemoryLength(20, 0); }),
               "MTL::ComputeCommandEncoder::setThreadgroupMemoryLength: the length 20 for index 0 is no multiple of 16");
+  EXPECT_SAYS(afterEncoding([](auto* encoder) { encoder->setThreadgroupMemoryLength(24, 0); }),
+              "the length 24 for index 0 is no multiple of 16");
   const std::string source =
       "kernel void k(device float* y [[buffer(1)]], threadgroup float* kept [[threadgroup(3)]], uint i "
       "[[thread_position_in_grid]]) { kept[i] = 1; y[i] = kept[i]; }";

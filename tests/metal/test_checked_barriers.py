@@ -19,6 +19,7 @@ BARRIERS = {
     "continue": (["for (int r = 0; r < 2; ++r) {", "  if (l == 3 && r == 0) continue;", "  SYNC;", "}", "out[i] = t[l];"], 3, 3),
     "a_break_and_another_behind_the_loop": (["for (int r = 0; r < 3; ++r) {", "  if (r == int(l)) break;", "  SYNC;", "}", "SYNC;", "out[i] = t[l];"], 5, 3),
     "rounds_of_a_thread": (["for (uint r = 0; r < l; ++r)", "  SYNC;", "SYNC;", "out[i] = t[l];"], 3, 2),
+    "rounds_of_a_thread_that_are_one_at_least": (["uint r = 0;", "do {", "  SYNC;", "} while (++r < l);", "SYNC;", "out[i] = t[l];"], 5, 3),
     "a_function": (["auto meet = [] { SYNC; };", "if (l == 2) meet();", "meet();", "out[i] = t[l];"], 1, 1),
     "an_early_exit": (["if (l > 5) return;", "SYNC;", "out[i] = t[l ^ 1];", "SYNC;"], None, None),
     "an_exit_in_a_loop": (["for (int r = 0; r < 4; ++r) {", "  if (r > int(l)) { out[i] = r; return; }", "  SYNC;", "}", "out[i] = 9;"], None, None),

@@ -18,6 +18,7 @@ PLACES = {
     "in_a_header": ('#include "strict.h"\n', ""),
     "as_an_operator": ("", '_Pragma("METAL fp contract(off)")'),
     "as_clang_s": ("", "#pragma clang fp contract(off)\n"),
+    "as_c_s": ("#pragma STDC FP_CONTRACT OFF\n", ""),
 }
 
 

@@ -430,7 +430,8 @@ kernel void bins(device const int* bin [[buffer(0)]], device const float* load [
   if (l >= 5) return;
   const float mine = atomic_exchange_explicit(&sums[l], 0.0f, memory_order_relaxed);
   atomic_fetch_add_explicit(&out[l].sum, mine, memory_order_relaxed);
-  atomic_store_explicit(&out[l].last, 2.5f, memory_order_relaxed);
+  atomic_store_explicit(&out[l].last, 3.5f, memory_order_relaxed);
+  atomic_fetch_sub_explicit(&out[l].last, 1.0f, memory_order_relaxed);
 }
 """, "200", "40", [WEIGHTED, LOADS, "u32[15]", "f32[1]"],
         {2: (lambda got: np.concatenate([got.view("f4")[0::3], got[1::3], got.view("f4")[2::3]]),

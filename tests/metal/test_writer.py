@@ -45,7 +45,7 @@ def adversarial(rng, count):
 
 
 FUNCTIONS = {"exp": 2, "exp2": 2, "expm1": 4, "log": 2, "log2": 2, "log10": 2, "log1p": 4, "sin": 4, "cos": 4, "tan": 6, "asin": 4, "acos": 4,
-             "atan": 5, "sinh": 4, "cosh": 4, "tanh": 5, "sigmoid": 4, "erf": 4, "sqrt": 0.5, "rsqrt": 2, "floor": 0, "ceil": 0, "round": 0, "trunc": 0}
+             "atan": 5, "sinh": 4, "cosh": 4, "tanh": 5, "sigmoid": 4, "erf": 4, "sqrt": 0.5, "cbrt": 4, "rsqrt": 2, "floor": 0, "ceil": 0, "round": 0, "trunc": 0}
 
 
 def test_functions_of_f32(vortex, tmp_path):
@@ -228,6 +228,26 @@ def test_comparisons_of_floats(vortex, tmp_path):
     assert (found[0][0] == wanted).all()
     for got, other in found[1:]:
         assert ((got.view("u4") == other.view("u4")) | (np.isnan(got) & np.isnan(other))).all()
+
+
+@pytest.mark.parametrize("kind", ["u8", "i16", "u32", "i64"])
+def test_bits_are_counted_from_both_ends(vortex, tmp_path, kind):
+    dtype = np.dtype({"i": "int", "u": "uint"}[kind[0]] + kind[1:])
+    width = 8 * dtype.itemsize
+    x = np.concatenate([np.random.default_rng().integers(0, np.iinfo(dtype).max, 60, dtype=dtype) << np.arange(60).astype(dtype) % dtype.type(width - 1), np.array([0, 1, np.iinfo(dtype).max], dtype)])
+    kernel = f"""kernel counted(x: &Tensor<{kind}, [N]>, a: &mut Tensor<{kind}, [N]>, b: &mut Tensor<{kind}, [N]>, c: &mut Tensor<{kind}, [N]>) {{
+    let i = thread.global_id
+    if i < N {{
+        if x[i] == 1 {{ a[i] = 99 }} else {{ a[i] = ctz(x[i]) as {kind} }}
+        b[i] = clz(x[i]) as {kind}
+        c[i] = popcount(x[i]) as {kind}
+    }}
+}}"""
+    inputs = {name: (kind, np.full_like(x, 77)) for name in "abc"}
+    a, b, c = run(vortex, tmp_path, kernel, "counted(&x, &mut a, &mut b, &mut c)", {"x": (kind, x), **inputs}, ["a", "b", "c"])
+    words = [f"{int(v) % 2**width:0{width}b}" for v in x]
+    assert list(a) == [99 if v == 1 else len(w) - len(w.rstrip("0")) for v, w in zip(x, words)]
+    assert list(b) == [len(w) - len(w.lstrip("0")) for w in words] and list(c) == [w.count("1") for w in words]
 
 
 def test_atomics(vortex, tmp_path):

@@ -47,6 +47,25 @@ TEST_F(InstructionsOf, ComparisonsOfFloats) {
         std::string("(") + text + " ? a : b)");
 }
 
+TEST_F(InstructionsOf, TrueIsBelowFalseWhereItHasASign) {
+  using P = llvm::CmpInst::Predicate;
+  for (auto [predicate, text] : {std::pair(P::ICMP_SLT, "(b < a)"), std::pair(P::ICMP_SGE, "(b >= a)"),
+                                 std::pair(P::ICMP_ULT, "(a < b)"), std::pair(P::ICMP_UGE, "(a >= b)")})
+    EXPECT_EQ(print(llvm::Type::getInt1Ty(context_),
+                    [&](auto& ir, Value* a, Value* b) { return ir.CreateICmp(predicate, a, b); }),
+              text);
+}
+
+TEST_F(InstructionsOf, FloatsHaveAllTheirDigits) {
+  auto constant = [&](float value) {
+    return constantText(llvm::ConstantFP::get(llvm::Type::getFloatTy(context_), double(value)));
+  };
+  EXPECT_EQ(constant(16777215.0f), "16777215.0f");
+  EXPECT_EQ(constant(-0x1.234566p-3f), "(-0.142222211f)");
+  EXPECT_EQ(constant(0x1.fffffep127f), "3.40282347e+38f");
+  EXPECT_EQ(constant(0x1p-140f), "as_type<float>(uint(0x200u))");
+}
+
 TEST_F(InstructionsOf, NarrowIntegersDoNotOverflowInt) {
   auto product = [](auto& ir, Value* a, Value* b) { return ir.CreateMul(a, b); };
   EXPECT_EQ(print(llvm::Type::getInt8Ty(context_), product), "uchar(uint(a) * uint(b))");
