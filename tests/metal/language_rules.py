@@ -149,8 +149,8 @@ rule("remainders_of_floats", "float", "float a = i & 1 ? -5.5f : 5.5f; out[i] = 
 rule("abs_of_narrow_integers", "int", "out[i] = abs(short(n[i] * 1000)) + abs(char(-100)) + int(abs(long(n[i]) << 32) >> 32) + int(abs(i));", lambda i: abs(N[i] * 1000) + 100 + abs(N[i]) + i)
 rule("extrema_of_narrow_and_wide_integers", "int", "out[i] = max(uchar(200), uchar(i)) + min(short(n[i]), short(3)) + int(max(long(n[i]) << 40, 0l) >> 40) + int(clamp(ulong(i), 2ul, 5ul));", lambda i: 200 + min(N[i], 3) + max(N[i], 0) + min(max(i, 2), 5))
 rule("bits_of_ulongs", "int", "ulong a = ulong(i) << 33 | 5ul; out[i] = int(popcount(a) + clz(a) * 10 + ctz(a << 7) * 1000);", lambda i: (lambda a: bin(a).count("1") + (64 - a.bit_length()) * 10 + 7000)(i << 33 | 5))
-rule("numbers_of_pointers_that_are_null", "int", "device const float* p = nullptr; for (uint k = 0; k < i; ++k) if (n[k] > 2) p = x + k; ulong v = reinterpret_cast<ulong>(p); out[i] = ((v >> 43) != 0) + 10 * int(p ? *p * 2 : 0);",
-     lambda i: 1 + 10 * int(X[i - 1] * 2) if i > 3 else 0)
+rule("numbers_of_pointers_that_are_null", "int", "device const float* p = nullptr; for (uint k = 0; k < i; ++k) if (n[k] > 2) p = x + k; ulong v = reinterpret_cast<ulong>(p); out[i] = ((int(v >> 43) ^ n[0]) == -4) + 10 * int(p ? *p * 2 : 0);",
+     lambda i: 10 * int(X[i - 1] * 2) if i > 3 else 1)
 rule("numbers_of_pointers_are_compared", "int", "device const int* p = n + i; ulong v = reinterpret_cast<ulong>(p); out[i] = (v > 4096) + 2 * (v < 16) + 4 * ((v & 15) == 0) + 8 * (v >> 60 == 0) + 16 * (reinterpret_cast<ulong>(p + 1) - v == 4);",
      lambda i: 1 + 4 * (i % 4 == 0) + 8 + 16)
 rule("vectors_in_memory_of_bytes", "uint", "device uchar* p = (device uchar*)out; *reinterpret_cast<device uint2*>(p + (i & 6) * 4) = uint2(0x01020304u, i); if (i & 1) p[4 * i + 1] = uchar(n[i]);".replace("*reinterpret_cast", "if (i & 1) *reinterpret_cast"),
