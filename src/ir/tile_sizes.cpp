@@ -67,7 +67,7 @@ static OpFoldResult blockExtent(ThreadsOp threads) {
   return product == 1 ? dynamic : OpFoldResult();
 }
 
-static void fillFromTileOp(SmallVector<OpFoldResult>& sizes, Operation* op) {
+void TileSizes::fillFromTileOp(Sizes& sizes, Operation* op) {
   if (auto load = llvm::dyn_cast<TileLoadOp>(op))
     return fillOperands(sizes, load.getSizes());
   if (auto broadcast = llvm::dyn_cast<BroadcastOp>(op))
@@ -79,80 +79,83 @@ static void fillFromTileOp(SmallVector<OpFoldResult>& sizes, Operation* op) {
   if (auto slice = llvm::dyn_cast<SliceOp>(op))
     return fillOperands(sizes, slice.getSizes());
   if (auto scan = llvm::dyn_cast<ScanOp>(op))
-    return fillFrom(sizes, tileSizes(scan.getValue()));
+    return fillFrom(sizes, of(scan.getValue()));
   if (auto transpose = llvm::dyn_cast<TransposeOp>(op)) {
-    SmallVector<OpFoldResult> source = tileSizes(transpose.getValue()), permuted;
+    SmallVector<OpFoldResult> source = of(transpose.getValue()), permuted;
     for (int64_t dim : transpose.getPermutation())
       permuted.push_back(source[dim]);
     return fillFrom(sizes, permuted);
   }
   if (auto reduce = llvm::dyn_cast<ReduceOp>(op)) {
     SmallVector<OpFoldResult> kept;
-    for (auto [i, size] : llvm::enumerate(tileSizes(reduce.getValue())))
+    for (auto [i, size] : llvm::enumerate(of(reduce.getValue())))
       if (!llvm::is_contained(reduce.getDims(), int64_t(i)))
         kept.push_back(size);
     return fillFrom(sizes, kept);
   }
   if (auto dot = llvm::dyn_cast<DotOp>(op)) {
-    fillFrom(sizes, tileSizes(dot.getAcc()));
+    fillFrom(sizes, of(dot.getAcc()));
     if (isComplete(sizes))
       return;
-    SmallVector<OpFoldResult> product = tileSizes(dot.getA());
-    product.back() = tileSizes(dot.getB()).back();
+    SmallVector<OpFoldResult> product = of(dot.getA());
+    product.back() = of(dot.getB()).back();
     return fillFrom(sizes, product);
   }
   if (isElementwise(op))
     for (Value operand : op->getOperands())
       if (llvm::isa<RankedTensorType>(operand.getType()) && !isComplete(sizes))
-        fillFrom(sizes, tileSizes(operand));
+        fillFrom(sizes, of(operand));
 }
 
-static void fillFromControl(SmallVector<OpFoldResult>& sizes, Operation* op, unsigned number) {
+void TileSizes::fillFromControl(Sizes& sizes, Operation* op, unsigned number) {
   if (auto loop = llvm::dyn_cast<scf::ForOp>(op))
-    return fillFrom(sizes, tileSizes(loop.getInitArgs()[number]));
+    return fillFrom(sizes, of(loop.getInitArgs()[number]));
   if (auto loop = llvm::dyn_cast<scf::WhileOp>(op)) {
     Value source = loop.getConditionOp().getArgs()[number];
-    return fillFrom(sizes, visibleOutside(tileSizes(source), loop.getBefore()));
+    return fillFrom(sizes, visibleOutside(of(source), loop.getBefore()));
   }
   for (mlir::Region& region : op->getRegions()) {
     if (!llvm::isa<scf::IfOp, scf::IndexSwitchOp, scf::ExecuteRegionOp>(op) || region.empty() || isComplete(sizes))
       continue;
     Value source = region.back().getTerminator()->getOperand(number);
-    fillFrom(sizes, visibleOutside(tileSizes(source), region));
+    fillFrom(sizes, visibleOutside(of(source), region));
   }
 }
 
-static void fillFromArgument(SmallVector<OpFoldResult>& sizes, mlir::BlockArgument argument) {
+void TileSizes::fillFromArgument(Sizes& sizes, mlir::BlockArgument argument) {
   Operation* parent = argument.getOwner()->getParentOp();
   if (auto loop = llvm::dyn_cast<scf::ForOp>(parent))
-    return fillFrom(sizes, tileSizes(loop.getTiedLoopInit(argument)->get()));
+    return fillFrom(sizes, of(loop.getTiedLoopInit(argument)->get()));
   if (auto loop = llvm::dyn_cast<scf::WhileOp>(parent)) {
     bool before = argument.getOwner() == loop.getBeforeBody();
     if (before)
-      return fillFrom(sizes, tileSizes(loop.getInits()[argument.getArgNumber()]));
+      return fillFrom(sizes, of(loop.getInits()[argument.getArgNumber()]));
     Value source = loop.getConditionOp().getArgs()[argument.getArgNumber()];
-    fillFrom(sizes, visibleOutside(tileSizes(source), loop.getBefore()));
+    fillFrom(sizes, visibleOutside(of(source), loop.getBefore()));
   }
 }
 
-SmallVector<OpFoldResult> tileSizes(Value tile) {
+SmallVector<OpFoldResult> TileSizes::of(Value tile) {
   auto type = llvm::cast<RankedTensorType>(tile.getType());
   SmallVector<OpFoldResult> sizes = staticSizes(tile.getContext(), type.getShape());
   if (isComplete(sizes))
     return sizes;
-  if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(tile)) {
-    fillFromArgument(sizes, argument);
-    return sizes;
-  }
+  if (auto known = known_.find(tile); known != known_.end())
+    return known->second;
   Operation* op = tile.getDefiningOp();
-  if (auto threads = llvm::dyn_cast<ThreadsOp>(op))
+  if (!op)
+    fillFromArgument(sizes, llvm::cast<mlir::BlockArgument>(tile));
+  else if (auto threads = llvm::dyn_cast<ThreadsOp>(op))
     sizes[0] = blockExtent(threads);
   else if (op->getNumRegions() != 0)
     fillFromControl(sizes, op, llvm::cast<mlir::OpResult>(tile).getResultNumber());
   else
     fillFromTileOp(sizes, op);
+  known_[tile] = sizes;
   return sizes;
 }
+
+SmallVector<OpFoldResult> tileSizes(Value tile) { return TileSizes().of(tile); }
 
 /// The threads op whose results `tile` has the extent of, through pointwise ops and loop-carried values.
 static ThreadsOp sourceThreads(Value tile) {

@@ -74,6 +74,14 @@ def whole_tensors(n):
     return "kernel k(x: &Tensor<f32, [M, N]>) -> Tensor<f32, [M, N]> {\n    let v0 = x * 2.0\n" + body + f"    return v{n}\n}}\n"
 
 
+def chains(n):
+    return "kernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {\n    var a = x * 1.5\n" + lines(n, "    a = a * x + #.0\n") + "    return a\n}\n"
+
+
+def stored(n):
+    return "kernel k(x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) {\n" + lines(n, "    y = y * x + #.0\n") + "}\n"
+
+
 def nested(depth, inside="", start=HEAD + "    var a: f32 = 0.0\n", end=END):
     loops = "".join(f"for i{i} in 0..4 {{\n" for i in range(depth))
     return start + loops + "a += x[thread.global_id]\n" + inside + "}\n" * depth + end
@@ -95,12 +103,12 @@ def unknown_fields(n):
     return "struct S {\n" + lines(400, "    a#: i32,\n") + "}\n" + lines(n, "fn f#(s: &S) -> i32 {\n    return s.b#\n}\n")
 
 
-def processor_seconds(program, path, text, status=0):
+def processor_seconds(program, path, text, status=0, command=("check",)):
     path.write_text(text)
     best = float("inf")
     for _ in range(3):
         with open(os.devnull, "wb") as nowhere:
-            process = subprocess.Popen([program, "check", path], stdout=nowhere, stderr=nowhere)
+            process = subprocess.Popen([program, *command, path], stdout=nowhere, stderr=nowhere)
             _, ended, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(ended)
         assert process.returncode == status
@@ -116,6 +124,14 @@ def test_the_time_of_a_check_does_not_grow_with_the_square(program, tmp_path, ma
     nothing = processor_seconds(program, path, "fn main() {}\n")
     first, last = (processor_seconds(program, path, make(n)) - nothing for n in (small, small * TIMES))
     # n log n is 12 times as much; the square, 64 times. What takes less than can be measured is allowed.
+    assert last < TIMES * 3 * max(first, 0.02), (first, last)
+
+
+@pytest.mark.parametrize("make", [whole_tensors, chains, stored], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("target", ["cpu", "sm_90"])
+def test_the_time_of_a_plan_does_not_grow_with_the_square(program, tmp_path, make, target):
+    path, command = tmp_path / "program.vx", ("build", "--no-cache", "--target", target, "--emit", "ir")
+    first, last = (processor_seconds(program, path, make(n), command=command) for n in (100, 100 * TIMES))
     assert last < TIMES * 3 * max(first, 0.02), (first, last)
 
 

@@ -14,13 +14,14 @@ static unsigned rankOf(Value value) {
 }
 
 void Axes::numberAll(ir::KernelOp kernel) {
+  ir::TileSizes sizes;
   kernel.walk<WalkOrder::PreOrder>([&](Operation* op) {
     for (Value result : op->getResults())
-      number(result);
+      number(result, sizes);
     for (Region& region : op->getRegions())
       for (Block& block : region)
         for (Value argument : block.getArguments())
-          number(argument);
+          number(argument, sizes);
   });
 }
 
@@ -58,30 +59,36 @@ bool Axes::hasRepetition() const {
 }
 
 Operation* Axes::firstRepetition(ir::KernelOp kernel) {
-  Axes axes;
-  axes.numberAll(kernel);
-  Operation* found = nullptr;
-  kernel.walk([&](Operation* op) {
-    axes.merged_ = false;
-    axes.tieOperation(op);
-    if (!axes.merged_ || !axes.hasRepetition())
-      return WalkResult::advance();
-    found = op;
-    return WalkResult::interrupt();
-  });
-  return found;
+  Axes numbered;
+  numbered.numberAll(kernel);
+  SmallVector<Operation*> ops;
+  kernel.walk([&](Operation* op) { ops.push_back(op); });
+  const auto hasRepetitionAfter = [&](size_t count) {
+    Axes axes = numbered;
+    for (Operation* op : ArrayRef(ops).take_front(count))
+      axes.tieOperation(op);
+    return axes.hasRepetition();
+  };
+  if (!hasRepetitionAfter(ops.size()))
+    return nullptr;
+  // What is tied stays tied.
+  size_t without = 0, with = ops.size();
+  while (with - without > 1) {
+    const size_t middle = without + (with - without) / 2;
+    (hasRepetitionAfter(middle) ? with : without) = middle;
+  }
+  return ops[with - 1];
 }
 
-void Axes::number(Value value) {
+void Axes::number(Value value, ir::TileSizes& sizes) {
   unsigned rank = rankOf(value);
   if (!rank)
     return;
   SmallVector<Axis> axes;
-  SmallVector<OpFoldResult> sizes = ir::tileSizes(value);
-  for (unsigned dim = 0; dim < rank; ++dim) {
+  for (OpFoldResult size : sizes.of(value)) {
     axes.push_back(static_cast<Axis>(parent_.size()));
     parent_.push_back(axes.back());
-    extents_.push_back(sizeExpression(sizes[dim]));
+    extents_.push_back(sizeExpression(size));
   }
   axes_[value] = axes;
 }
@@ -108,7 +115,6 @@ void Axes::tie(Value a, unsigned dimA, Value b, unsigned dimB) {
   if (first == second)
     return;
   parent_[second] = first;
-  merged_ = true;
   if (!extents_[first])
     extents_[first] = extents_[second];
 }

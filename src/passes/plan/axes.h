@@ -3,6 +3,8 @@
 
 #include "passes/plan/size_expression.h"
 
+#include "ir/tile_sizes.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -53,7 +55,7 @@ private:
   Axes() = default;
   void numberAll(ir::KernelOp kernel);
   bool hasRepetition() const;
-  void number(mlir::Value value);
+  void number(mlir::Value value, ir::TileSizes& sizes);
   void tie(mlir::Value a, unsigned dimA, mlir::Value b, unsigned dimB);
   void tieAll(mlir::Value a, mlir::Value b);
   void tieOperation(mlir::Operation* op);
@@ -67,7 +69,6 @@ private:
 
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Axis>> axes_;
   bool splitReshapes_ = false;
-  bool merged_ = false;  ///< since it was last reset
   mutable std::vector<Axis> parent_;
   std::vector<ir::SizeAttr> extents_;
 };
