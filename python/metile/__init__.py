@@ -18,6 +18,7 @@ from ._ops import (abs, arange, atomic_add, atomic_max, atomic_min, barrier, cas
                    simdgroup_role, static_assert, static_print, store, sum, thread_id, tile_load, tile_store, tile_swizzle, transpose, where, zeros)
 from ._trace import LoweringError, OutOfResources
 from ._values import constexpr
+from ._words import did_you_mean as _did_you_mean
 from .frontend.kernel import Kernel, kernel
 from .runtime.buffer import Buffer
 from .runtime.device import Device, set_device
@@ -55,7 +56,8 @@ def __getattr__(name: str):
             value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
             globals()[name] = value
             return value
-    instead = f": there is {_OF_TRITON[name]}" if name in _OF_TRITON else ""
+    ours = [known for known in __dir__() if not known.startswith("_")]
+    instead = f": there is {_OF_TRITON[name]}" if name in _OF_TRITON else "" if name.startswith("_") else _did_you_mean(name, ours)
     raise AttributeError(f"module 'metile' has no attribute '{name}'{instead}")
 
 

@@ -16,6 +16,14 @@ _WORDS = (
 )
 
 
+def did_you_mean(name, known):
+    """": did you mean 'load'?" if the name is a slip of a known one, else an empty text."""
+    import difflib  # most programs have no slips
+
+    close = difflib.get_close_matches(name, known, 1, 0.7)
+    return f": did you mean '{close[0]}'?" if close else ""
+
+
 def in_python(said):
     """A text, or a list or dict of such, in the words of metile."""
     if isinstance(said, str):

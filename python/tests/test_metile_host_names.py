@@ -39,6 +39,11 @@ def test_other_names_are_no_hints(name):
         shifted[1](np.zeros(4, np.float32), np.zeros(4, np.float32), 4, 1.0, **{name: 2})
 
 
+def test_a_slip_in_a_name_tells_the_name():
+    with pytest.raises(TypeError, match="no parameter 'BLOKC'.* did you mean 'BLOCK'"):
+        shifted[1](np.zeros(4, np.float32), np.zeros(4, np.float32), 4, 1.0, BLOKC=64)
+
+
 def test_buffers_have_the_names_of_buffers_for_apple_gpus(random):
     data = random.standard_normal((3, 5), dtype=np.float32)
     buffer = metile.Buffer(data=data)

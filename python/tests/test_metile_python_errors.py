@@ -54,7 +54,7 @@ def launch(tmp_path, monkeypatch):
     ("metile.store(Out + i, math.exp(x))", TypeError, "the functions of metile", "math.exp(x)"),
     ("metile.store(Out * 2 + i, x)", TypeError, "unsupported operand", "Out * 2"),
     ("metile.store(Out + i, y)", NameError, "name 'y' is not defined", "y"),
-    ("metile.store(Out + i, metile.tanhh(x))", AttributeError, "no attribute 'tanhh'", "metile.tanhh"),
+    ("metile.store(Out + i, metile.tanhh(x))", AttributeError, "no attribute 'tanhh': did you mean 'tanh'", "metile.tanhh"),
     ("metile.atomic_cas(Out + i, x)", AttributeError, "no attribute 'atomic_cas': there is atomic_add", "metile.atomic_cas"),
     ("metile.store(Out + i, [x][1])", IndexError, "list index out of range", "[x][1]"),
     ("metile.store(Out + i, x * (1 // (BLOCK - 8)))", ZeroDivisionError, "by zero", "1 // (BLOCK - 8)"),

@@ -24,6 +24,7 @@ from .._outside import Outside
 from .._specialised import Specialised, dump
 from .._trace import LoweringError, OutOfResources, Trace, is_machinery, is_recording, recording, remember_source
 from .._values import Traced, constexpr, is_number, unwrap
+from .._words import did_you_mean
 from ..runtime.buffer import Buffer
 from ..runtime.device import Device
 from ..runtime.environment import is_on
@@ -155,7 +156,7 @@ class Kernel:
             if name in self.signature.parameters:
                 given[name] = value
             elif not _is_hint(name):
-                raise TypeError(f"kernel '{self.name}' has no parameter '{name}', and no compiler option has that name")
+                raise TypeError(f"kernel '{self.name}' has no parameter '{name}', and no compiler option has that name{did_you_mean(name, names)}")
         for name, parameter in self.signature.parameters.items():
             if name not in given and parameter.default is not parameter.empty:
                 given[name] = parameter.default
