@@ -187,6 +187,16 @@ Result<void> writeFileAtomic(const std::string& path, std::string_view content) 
   return canTryInPlace ? overwriteFile(path, content) : fileError("write", path, code);
 }
 
+std::vector<std::string> stemsIn(const std::string& folder, std::string_view extension) {
+  std::vector<std::string> stems;
+  std::error_code isUnreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, isUnreadable))
+    if (entry.path().extension() == extension)
+      stems.push_back(entry.path().stem().string());
+  std::ranges::sort(stems);
+  return stems;
+}
+
 Result<void> createFolders(const std::string& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vortex::base {
 
@@ -20,6 +21,10 @@ Result<std::string> readWholeFile(const std::string& path, std::optional<size_t>
 /// back if that fails. Pipes, devices and the like are opened and written. Errors: no permission to write (also of root where the mode has
 /// none), a folder, a full disk. The folder must exist.
 Result<void> writeFileAtomic(const std::string& path, std::string_view content);
+
+/// The names, without `extension`, of the files in a folder that have it, in order; "" is the current folder. A folder that cannot be read has
+/// none.
+std::vector<std::string> stemsIn(const std::string& folder, std::string_view extension);
 
 /// Creates the folder and its parents; success if it exists already.
 Result<void> createFolders(const std::string& path);

@@ -88,6 +88,13 @@ TEST_F(File, AFileWithoutPermissionToWriteStays) {
   EXPECT_EQ(filesInFolder(), 1u);
 }
 
+TEST_F(File, StemsAreThoseWithTheExtensionInOrder) {
+  for (const char* name : {"/b.vx", "/a.vx", "/c.txt", "/d"})
+    ASSERT_TRUE(writeFileAtomic(folder_ + name, "").ok());
+  EXPECT_EQ(stemsIn(folder_, ".vx"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(stemsIn(folder_ + "/missing", ".vx").empty());
+}
+
 TEST_F(File, SymbolicLinksAreWrittenThrough) {
   namespace fs = std::filesystem;
   fs::create_directory(folder_ + "/inner");

@@ -1,5 +1,9 @@
 #include "diag/names_elsewhere.h"
 
+#include "base/nearest.h"
+#include "base/text.h"
+
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -125,6 +129,41 @@ const char* nameElsewhere(std::string_view name) {
       {"printf", "`print`"},
       {"True", "`true`"},
       {"False", "`false`"},
+      {"TRUE", "`true`"},
+      {"FALSE", "`false`"},
+      {"not", "`!x`"},
+      {"null", "nothing: every variable has a value; `(false, x)` and `(true, x)` tell whether there is one"},
+      {"nullptr", "nothing: every variable has a value; `(false, x)` and `(true, x)` tell whether there is one"},
+      {"None", "nothing: every variable has a value; `(false, x)` and `(true, x)` tell whether there is one"},
+      {"nil", "nothing: every variable has a value; `(false, x)` and `(true, x)` tell whether there is one"},
+      {"pass", "an empty block: `{ }`"},
+      {"this", "`self`"},
+      {"new", "nothing: a value of a struct is written `S { x: 1.0 }`"},
+      {"console", "`print(\"{}\", x)`"},
+      {"cout", "`print(\"{}\", x)`"},
+      {"tid", "`thread.local_id`, over the whole grid `thread.global_id`"},
+      {"thread_id", "`thread.local_id`, over the whole grid `thread.global_id`"},
+      {"block_id", "`block.id`"},
+      {"shape", "`x.shape[0]`"},
+      {"dim", "`x.shape[0]`"},
+      {"load", "an element or a slice: `x[i]`, `x[a..b]`"},
+      {"store", "an assignment: `x[i] = value`, `x[a..b] = values`"},
+      {"bool", "`x as bool`"},
+      {"u8", "`x as u8`"},
+      {"u16", "`x as u16`"},
+      {"u32", "`x as u32`"},
+      {"u64", "`x as u64`"},
+      {"i8", "`x as i8`"},
+      {"i16", "`x as i16`"},
+      {"i32", "`x as i32`"},
+      {"i64", "`x as i64`"},
+      {"usize", "`x as usize`"},
+      {"f16", "`x as f16`"},
+      {"bf16", "`x as bf16`"},
+      {"f32", "`x as f32`"},
+      {"f64", "`x as f64`"},
+      {"int", "`x as i32`"},
+      {"double", "`x as f64`"},
       {"INFINITY", "`inf`"},
       {"argmax", "`select(x == x.max(dim = 1, keepdim = true), arange(N), N as i32).min(dim = 1)`"},
       {"argmin", "`select(x == x.min(dim = 1, keepdim = true), arange(N), N as i32).min(dim = 1)`"},
@@ -233,6 +272,12 @@ const char* nameElsewhere(std::string_view name) {
   return find(kNames, name);
 }
 
+bool isModuleElsewhere(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"np",   "numpy", "torch",  "jnp", "jax",
+                                                "math", "tl",    "triton", "std", "cuda"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
 const char* typeElsewhere(std::string_view name) {
   static constexpr std::pair<std::string_view, const char*> kNames[] = {
       {"float", "`f32`"},
@@ -274,6 +319,18 @@ const char* typeElsewhere(std::string_view name) {
       {"tensor", "`Tensor<f32, [M, N]>`"},
       {"Matrix", "`Tensor<f32, [M, N]>`"},
       {"void", "nothing: leave the result away"},
+      {"fp16", "`f16`"},
+      {"fp32", "`f32`"},
+      {"fp64", "`f64`"},
+      {"integer", "`i32`"},
+      {"unsigned", "`u32`"},
+      {"signed", "`i32`"},
+      {"unsigned int", "`u32`"},
+      {"unsigned char", "`u8`"},
+      {"unsigned short", "`u16`"},
+      {"unsigned long", "`u64`"},
+      {"long long", "`i64`"},
+      {"long int", "`i64`"},
   };
   return find(kNames, name);
 }
@@ -294,6 +351,116 @@ const char* attributeElsewhere(std::string_view name) {
   return find(kNames, name);
 }
 
+const char* methodElsewhere(std::string_view name) {
+  static constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"size", "`x.len()`"},
+      {"length", "`x.len()`"},
+      {"count", "`x.len()`"},
+      {"append", "`x.push(value)`"},
+      {"add", "`x.push(value)`"},
+      {"push_back", "`x.push(value)`"},
+      {"emplace_back", "`x.push(value)`"},
+      {"pop_back", "`x.pop()`"},
+      {"clone", "`x.copy()`"},
+      {"reduce", "`x.fold(0, |sum, v| sum + v)`"},
+      {"sum", "`x.fold(0, |sum, v| sum + v)`"},
+      {"iter", "nothing: `for v in x` walks over it"},
+      {"filter", "a loop with `if` and `push`"},
+      {"is_empty", "`x.len() == 0`"},
+      {"empty", "`x.len() == 0`"},
+  };
+  return find(kNames, name);
+}
+
+static constexpr const char* kVariable = "declare variables with `let` or, if they change, `var`";
+static constexpr const char* kFunction = "functions are declared with `fn`";
+static constexpr const char* kImport = "write `import a.b { X }`";
+static constexpr const char* kKernel =
+    "kernels are declared with `kernel`: `kernel scale(x: &mut Tensor<f32, [N]>) { … }`";
+static constexpr const char* kShared =
+    "memory of a block is declared in the kernel: `let tile: Tensor<f32, [256]> @shared`";
+static constexpr const char* kPublic = "leave it out, or write `pub` to export it";
+static constexpr const char* kPrint = "write `print(\"{}\", x)`";
+static constexpr const char* kStop = "there are no exceptions: `assert(condition, \"text\")` stops with a message";
+
+const char* declarationElsewhere(std::string_view word) {
+  static constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"mut", kVariable},
+      {"auto", kVariable},
+      {"val", kVariable},
+      {"constexpr", "declare constants with `const`, and names of one value with `let`"},
+      {"int", kVariable},
+      {"float", kVariable},
+      {"double", kVariable},
+      {"uint", kVariable},
+      {"half", kVariable},
+      {"unsigned", kVariable},
+      {"long", kVariable},
+      {"char", kVariable},
+      {"def", kFunction},
+      {"function", kFunction},
+      {"func", kFunction},
+      {"fun", kFunction},
+      {"proc", kFunction},
+      {"void", kFunction},
+      {"use", kImport},
+      {"using", kImport},
+      {"include", kImport},
+      {"require", kImport},
+      {"from", kImport},
+      {"class", "declare a `struct`, and its functions in an `impl`"},
+      {"union", "declare a `struct`"},
+      {"typedef", "write `type Name = T`"},
+      {"interface", "declare a `trait`"},
+      {"namespace", "a file is a module: `import` it"},
+      {"module", "a file is a module: `import` it"},
+      {"template", "parameters of types stand behind the name: `fn f<T: Numeric>(x: T) -> T`"},
+      {"public", kPublic},
+      {"private", kPublic},
+      {"export", kPublic},
+      {"static", kPublic},
+      {"inline", kPublic},
+      {"extern", kPublic},
+      {"async", kPublic},
+      {"foreach", "write `for x in list { … }`"},
+      {"switch", "write `match x { 1 => a, _ => b }`"},
+      {"case", "a case of `match` is written without a word before it: `1 => a,`"},
+      {"until", "write `while !condition { … }`"},
+      {"unless", "write `if !condition { … }`"},
+      {"new", "a value of a struct is written `S { x: 1.0 }`"},
+      {"delete", "leave it out: memory is freed when its owner's scope ends"},
+      {"del", "leave it out: memory is freed when its owner's scope ends"},
+      {"lambda", "a closure is written `|x| x + 1`"},
+      {"print", kPrint},
+      {"echo", kPrint},
+      {"puts", kPrint},
+      {"throw", kStop},
+      {"raise", kStop},
+      {"goto", "write a loop with `break` and `continue`"},
+      {"__global__", kKernel},
+      {"__device__", kFunction},
+      {"__host__", kFunction},
+      {"__shared__", kShared},
+      {"threadgroup", kShared},
+      {"groupshared", kShared},
+      {"shared", kShared},
+  };
+  return find(kNames, word);
+}
+
+const char* blockElsewhere(std::string_view word) {
+  static constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"do", "write `loop { … }` with `if !condition { break }` at its end"},
+      {"repeat", "write `loop { … }` with `if condition { break }` at its end"},
+      {"forever", "write `loop { … }`"},
+      {"try", kStop},
+      {"catch", kStop},
+      {"finally", kStop},
+      {"unsafe", "leave it out: `@unchecked` before a statement lifts its checks"},
+  };
+  return find(kNames, word);
+}
+
 const char* listElsewhere(std::string_view name) {
   static constexpr std::pair<std::string_view, const char*> kNames[] = {
       {"transpose",
@@ -304,6 +471,16 @@ const char* listElsewhere(std::string_view name) {
       {"full", "a shape is one list: `full(1.0, [M, N])`"},
   };
   return find(kNames, name);
+}
+
+bool suggest(DiagnosticBuilder& builder, const char* ours, std::string_view name,
+             const std::vector<std::string>& candidates, std::string_view sign) {
+  const std::string close = ours ? "" : base::nearest(name, candidates);
+  if (ours)
+    builder.help(base::concat("here this is ", ours));
+  else if (!close.empty())
+    builder.help(base::concat("did you mean `", sign, close, "`?"));
+  return ours || !close.empty();
 }
 
 }  // namespace vortex::diag

@@ -16,6 +16,7 @@
 #include "lang/sema/check/types/generic_args.h"
 #include "lang/sema/check/types/resolve_type.h"
 #include "lang/sema/integers.h"
+#include "lang/syntax/unused_values.h"
 
 #include <algorithm>
 #include <cctype>
@@ -323,6 +324,8 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   ItemScope* scope = session.modules.loadRoot(root);
   if (sink.hasErrors())
     return program;  // a file that does not parse would only cascade
+  for (const DeclaredFunction& declared : session.modules.functions())
+    syn::checkUnusedValues(declared.item, sink);
   checkTypes(session, scope);
   checkDefinitions(session);
   checkMain(session, *program, scope);

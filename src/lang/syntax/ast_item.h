@@ -165,4 +165,15 @@ struct ImportItem : Item {
   List<ImportName> names;
 };
 
+/// Of items, fields, variants, parameters: what they are called.
+template <class T> std::vector<std::string> namesOf(List<T> declared) {
+  std::vector<std::string> names;
+  for (const auto& each : declared)
+    if constexpr (std::is_pointer_v<T>)
+      names.emplace_back(each->name.text);
+    else
+      names.emplace_back(each.name.text);
+  return names;
+}
+
 }  // namespace vortex::lang::syntax

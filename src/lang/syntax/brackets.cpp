@@ -3,6 +3,8 @@
 // start a statement or an item, otherwise before the closing bracket of the surrounding pair. An unclosed `{` is only noticed at the end
 // of the file; if some `}` stands further left than the line of its `{`, the block of that `{` is closed where the indentation returns to
 // its line, and the balancing starts over. Without such a hint the rest of the file is parsed but no further syntax errors are reported.
+// A missing `{` makes a `}` the surplus one; where a `}` stands further right than the line of the `{` that it would close, the last line that
+// is indented like it and begins a block gets the `{`.
 
 #include "lang/syntax/lexer.h"
 
@@ -16,11 +18,19 @@ namespace {
 
 class Balancer {
 public:
-  Balancer(const std::vector<Token>& input, const std::vector<uint32_t>& repairs, source::FileId file,
+  /// A bracket to add before an input token.
+  struct Repair {
+    uint32_t before;
+    /// The `{` that the indentation says is unclosed, to which a `}` is added; or the `}` to which a `{` is.
+    Token other;
+    /// That `}` is the surplus one: it is dropped.
+    bool isDropped = false;
+  };
+
+  Balancer(const std::vector<Token>& input, const std::vector<Repair>& repairs, source::FileId file,
            const source::SourceManager& sources, diag::DiagnosticSink& sink)
       : input_(input), repairs_(repairs), file_(file), sources_(sources), sink_(sink) {}
 
-  /// Balances; `repairs` are the input tokens before which a `}` is added.
   void run() {
     stream_.tokens.reserve(input_.size());
     newIndex_.reserve(input_.size());
@@ -38,23 +48,74 @@ public:
     return std::move(stream_);
   }
 
-  /// Where a `}` should be added for the first `{` that the indentation says is unclosed, and that `{`.
-  struct Repair {
-    uint32_t before;
-    Token opening;
-  };
+  /// Where a `}` or a `{` should be added, if the indentation says so.
   std::optional<Repair> repair() const {
+    if (!unclosedBrace_ && !stream_.surplus.empty() && deeper_) {
+      const std::optional<Repair> opening = missingOpening(*deeper_);
+      return opening || !closesSome_ ? opening : Repair{*deeper_, input_[*deeper_], true};
+    }
     if (!unclosedBrace_ || !suspicious_)
       return std::nullopt;
     const Token opening = *suspicious_;
     const uint32_t limit = indentOf(opening);
     for (uint32_t i = 0; i < input_.size(); ++i)
       if (input_[i].begin > opening.begin && input_[i].newlineBefore && indentOf(input_[i]) <= limit)
-        return Repair{i, opening};
+        return Repair{i, opening, false};
     return std::nullopt;
   }
 
 private:
+  /// The line above input token `closing`, a `}`, that is indented like it: what begins there needs a `{` at its end if it has a block.
+  std::optional<Repair> missingOpening(uint32_t closing) const {
+    const uint32_t indent = indentOf(input_[closing]);
+    uint32_t first = closing;
+    do {
+      if (first-- == 0)
+        return std::nullopt;
+    } while ((first != 0 && !input_[first].newlineBefore) || indentOf(input_[first]) > indent);
+    if (indentOf(input_[first]) < indent)
+      return std::nullopt;
+    first = lineOfOpening(first);
+    bool hasBlock = false;
+    uint32_t depth = 0, end = first;
+    for (; end < closing; ++end) {
+      const Token& token = input_[end];
+      if (end > first && token.newlineBefore && depth == 0 && token.tok != Tok::Arrow && token.tok != Tok::KwWhere)
+        break;
+      if (token.tok == Tok::LBrace)
+        return std::nullopt;
+      hasBlock |= depth == 0 && isBlockKeyword(token.tok);
+      if (token.tok == Tok::LParen || token.tok == Tok::LBracket)
+        ++depth;
+      else if ((token.tok == Tok::RParen || token.tok == Tok::RBracket) && depth > 0)
+        --depth;
+    }
+    return hasBlock ? std::optional(Repair{end, input_[closing], false}) : std::nullopt;
+  }
+
+  /// Where the line with `token` begins, or if that is `)` or `]` the line on which it was opened.
+  uint32_t lineOfOpening(uint32_t token) const {
+    const auto isRound = [&](Tok round, Tok square) {
+      return input_[token].tok == round || input_[token].tok == square;
+    };
+    uint32_t depth = isRound(Tok::RParen, Tok::RBracket) ? 1 : 0;
+    while (token > 0 && (depth > 0 || !input_[token].newlineBefore)) {
+      --token;
+      if (isRound(Tok::RParen, Tok::RBracket))
+        ++depth;
+      else if (isRound(Tok::LParen, Tok::LBracket) && depth > 0)
+        --depth;
+    }
+    return token;
+  }
+
+  static bool isBlockKeyword(Tok tok) {
+    constexpr auto kWords =
+        std::to_array({Tok::KwIf, Tok::KwElse, Tok::KwMatch, Tok::KwWhile, Tok::KwLoop, Tok::KwFor, Tok::KwFn,
+                       Tok::KwKernel, Tok::KwStruct, Tok::KwEnum, Tok::KwTrait, Tok::KwImpl});
+    return std::ranges::find(kWords, tok) != kWords.end();
+  }
+
   /// More unclosed or surplus brackets than this are one mistake, or no source.
   static constexpr uint32_t kMaxUnclosed = 8;
 
@@ -80,17 +141,26 @@ private:
     if (token.tok == Tok::EndOfFile) {
       while (!open_.empty())
         closeSynthetically(token, nullptr);
-    } else if (std::binary_search(repairs_.begin(), repairs_.end(), static_cast<uint32_t>(i))) {
-      Token token{.tok = Tok::RBrace, .newlineBefore = true, .isSynthetic = true};
-      token.begin = token.end = stream_.tokens.back().end;
-      if (prepareClosing(token))
-        append(token);
+    } else if (const auto repair = std::ranges::find(repairs_, i, &Repair::before); repair != repairs_.end()) {
+      if (repair->isDropped)
+        return newIndex_.push_back(static_cast<uint32_t>(stream_.tokens.size()));
+      const bool isOpening = repair->other.tok == Tok::RBrace;
+      if (isOpening && stream_.tokens.back().tok == Tok::Colon) {
+        stream_.tokens.pop_back();
+        stream_.partner.pop_back();
+      }
+      Token added{.tok = isOpening ? Tok::LBrace : Tok::RBrace, .newlineBefore = !isOpening, .isSynthetic = true};
+      added.begin = added.end = stream_.tokens.back().end;
+      if (isOpening || prepareClosing(added))
+        append(added);
     } else if (startsBody(i)) {
       closeSynthetically(token, nullptr);
     } else if (startsStatement(i)) {
       while (!open_.empty() && open_.back().tok != Tok::LBrace)
         closeSynthetically(token, nullptr);
     }
+    if (isClosing(token.tok))
+      noteDeeper(i);
     const bool isDropped = isClosing(token.tok) && !prepareClosing(token);
     newIndex_.push_back(static_cast<uint32_t>(stream_.tokens.size()));
     if (!isDropped)
@@ -130,9 +200,13 @@ private:
       ok_ = false;
       if (++surplusCount_ > kMaxUnclosed || !isNews(token, token))
         return false;
-      auto error = sink_.error("E0107", rangeOf(token), "`" + std::string(spelling(token.tok)) + "` closes nothing");
+      diag::DiagnosticSink braces;
+      auto error = (token.tok == Tok::RBrace ? braces : sink_)
+                       .error("E0107", rangeOf(token), "`" + std::string(spelling(token.tok)) + "` closes nothing");
       if (!open_.empty())
         error.label(rangeOf(stream_.tokens[open_.back().index]), "the innermost open bracket is this one");
+      error.emit();
+      stream_.surplus.insert(stream_.surplus.end(), braces.all().begin(), braces.all().end());
       return false;
     }
     while (open_.size() > depth)
@@ -148,6 +222,18 @@ private:
     const Token& opening = stream_.tokens[open_.back().index];
     if (indentOf(closing) < indentOf(opening))
       suspicious_ = opening;
+  }
+
+  /// Remembers the first `}` that stands further right than the line of the `{` it would close, or that closes nothing: a `{` is probably
+  /// missing before it.
+  void noteDeeper(size_t i) {
+    const Token& closing = input_[i];
+    if (closing.tok != Tok::RBrace || (i > 0 && !closing.newlineBefore) || deeper_)
+      return;
+    const auto open = std::ranges::find(open_.rbegin(), open_.rend(), Tok::LBrace, &Open::tok);
+    closesSome_ = open != open_.rend();
+    if (!closesSome_ || indentOf(closing) > indentOf(stream_.tokens[open->index]))
+      deeper_ = static_cast<uint32_t>(i);
   }
 
   void closeSynthetically(const Token& before, const Token* mismatch) {
@@ -224,7 +310,7 @@ private:
   }
 
   const std::vector<Token>& input_;
-  const std::vector<uint32_t>& repairs_;
+  const std::vector<Repair>& repairs_;
   TokenStream stream_;
   source::FileId file_;
   const source::SourceManager& sources_;
@@ -232,6 +318,8 @@ private:
   std::vector<Open> open_;
   std::vector<uint32_t> newIndex_;
   std::optional<Token> suspicious_;
+  std::optional<uint32_t> deeper_;
+  bool closesSome_ = false;  ///< `deeper_`, or the last `}` without it
   std::set<uint32_t> reportedLines_;
   std::array<uint32_t, static_cast<size_t>(Tok::RBrace) + 1> openCount_{};
   uint32_t unclosedCount_ = 0;
@@ -240,13 +328,28 @@ private:
   bool ok_ = true;
 };
 
+/// A `{` is missing behind `last`; `closing` is its `}`.
+void reportMissingOpening(const Token& last, const Token& closing, source::FileId file, std::string_view text,
+                          diag::DiagnosticSink& sink) {
+  const source::SourceRange at{file, last.begin, last.end};
+  const bool isColon = last.tok == Tok::Colon;
+  auto error = isColon ? sink.error("E0117", at, "blocks do not begin with `:`")
+                       : sink.error("E0110", at, "a `{` is missing at the end of this line");
+  error.label({file, closing.begin, closing.end}, "judging by the indentation this `}` closes it");
+  const std::string_view rest = text.substr(last.end, text.find_first_of("\r\n", last.end) - last.end);
+  if (const size_t comment = rest.find("//"); comment != rest.npos && rest.find('{', comment) != rest.npos)
+    error.help("`//` begins a comment; whole numbers are divided with `/`");
+  else
+    error.fix(isColon ? at : source::SourceRange{file, last.end, last.end}, " {", "begin the block");
+}
+
 }  // namespace
 
 bool balanceBrackets(TokenStream& stream, source::FileId file, const source::SourceManager& sources,
                      diag::DiagnosticSink& sink) {
   constexpr size_t kMaxRepairs = 8;
   const std::vector<Token> input = std::move(stream.tokens);
-  std::vector<uint32_t> repairs;
+  std::vector<Balancer::Repair> repairs;
   bool isOk = true;
   while (true) {
     diag::DiagnosticSink trial;
@@ -260,9 +363,15 @@ bool balanceBrackets(TokenStream& stream, source::FileId file, const source::Sou
       return isOk && balancer.isOk();
     }
     isOk = false;
-    repairs.insert(std::upper_bound(repairs.begin(), repairs.end(), repair->before), repair->before);
-    sink.error("E0106", {file, repair->opening.begin, repair->opening.end}, "this `{` is not closed")
-        .primary("opened here; judging by the indentation its `}` is missing");
+    repairs.push_back(*repair);
+    if (repair->isDropped)
+      sink.error("E0107", {file, repair->other.begin, repair->other.end}, "`}` closes nothing")
+          .primary("judging by the indentation this one is too many");
+    else if (repair->other.tok == Tok::RBrace)
+      reportMissingOpening(input[repair->before - 1], repair->other, file, sources.file(file).text(), sink);
+    else
+      sink.error("E0106", {file, repair->other.begin, repair->other.end}, "this `{` is not closed")
+          .primary("opened here; judging by the indentation its `}` is missing");
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <set>
 
 namespace vortex::lang::syntax {
 namespace {
@@ -37,6 +38,44 @@ constexpr auto kLookalikes = std::to_array<Lookalike>({
     {"\xE2\x89\xA5", ">=", "a mathematical sign"},
     {"\xE2\x89\xA0", "!=", "a mathematical sign"},
     {"\xE2\x86\x92", "->", "an arrow character"},
+    {"\xE2\x87\x92", "=>", "an arrow character"},
+    {"\xC2\xB7", "*", "a middle dot"},
+    {"\xE2\x8B\x85", "*", "a middle dot"},
+    {"\xC3\xB7", "/", "a division sign"},
+    {"\xC2\xAC", "!", "a mathematical sign"},
+    {"\xE2\x88\xA7", "&&", "a mathematical sign"},
+    {"\xE2\x88\xA8", "||", "a mathematical sign"},
+    {"\xE2\x88\x9E", "inf", "a mathematical sign"},
+    {"\xC2\xB2", " ** 2", "a superscript"},
+    {"\xC2\xB3", " ** 3", "a superscript"},
+    {"\xEF\xBC\x9A", ":", "a full-width colon"},
+    {"\xEF\xBC\x9D", "=", "a full-width equals sign"},
+    {"\xEF\xBC\x88", "(", "a full-width bracket"},
+    {"\xEF\xBC\x89", ")", "a full-width bracket"},
+    {"\xE2\x80\x8B", "", "a character of no width"},
+    {"\xEF\xBB\xBF", "", "a character of no width"},
+});
+
+const Lookalike* lookalikeAt(std::string_view text) {
+  for (const Lookalike& lookalike : kLookalikes)
+    if (text.starts_with(lookalike.character))
+      return &lookalike;
+  return nullptr;
+}
+
+/// What other languages and word processors write around texts; the first that closes one on its line ends it.
+struct Quotes {
+  std::string_view open;
+  std::array<std::string_view, 3> close;
+};
+constexpr auto kQuotes = std::to_array<Quotes>({
+    {"'", {"'"}},
+    {"`", {"`"}},
+    {"\xE2\x80\x9C", {"\xE2\x80\x9D", "\xE2\x80\x9C", "\""}},
+    {"\xE2\x80\x9D", {"\xE2\x80\x9D", "\xE2\x80\x9C", "\""}},
+    {"\xE2\x80\x9E", {"\xE2\x80\x9D", "\xE2\x80\x9C", "\""}},
+    {"\xE2\x80\x98", {"\xE2\x80\x99", "\xE2\x80\x98", "'"}},
+    {"\xC2\xAB", {"\xC2\xBB"}},
 });
 
 class Lexer {
@@ -121,9 +160,60 @@ private:
       const uint32_t begin = at_;
       at_ += static_cast<uint32_t>(spelling(tok).size());
       push(tok, begin);
-    } else {
+    } else if (!foreignString() && !foreignComment()) {
       invalid();
     }
+  }
+
+  std::string_view restOfLine() const {
+    return text_.substr(at_, std::min(text_.find_first_of("\r\n", at_), text_.size()) - at_);
+  }
+
+  /// A lifetime of Rust, `<'a>` and `&'a T`, opens no string.
+  bool isLifetime() const {
+    const Tok before = stream_.tokens.empty() ? Tok::EndOfFile : stream_.tokens.back().tok;
+    uint32_t end = 1;
+    while (isWordByte(peek(end)))
+      ++end;
+    return peek() == '\'' && end > 1 && peek(end) != '\'' && (before == Tok::Lt || before == Tok::Amp);
+  }
+
+  /// A text in other quotes is read as the string that it was meant to be.
+  bool foreignString() {
+    const std::string_view line = restOfLine();
+    for (const Quotes& quotes : kQuotes) {
+      if (!line.starts_with(quotes.open) || isLifetime())
+        continue;
+      size_t end = std::string_view::npos, length = 0;
+      for (const std::string_view close : quotes.close)
+        if (const size_t at = close.empty() ? line.npos : line.find(close, quotes.open.size()); at < end)
+          end = at, length = close.size();
+      if (end == line.npos)
+        return false;
+      std::string meant = "\"";
+      for (const char c : line.substr(quotes.open.size(), end - quotes.open.size()))
+        meant += c == '"' ? std::string("\\\"") : std::string(1, c);
+      const uint32_t begin = at_;
+      at_ += static_cast<uint32_t>(end + length);
+      sink_.error("E0101", range(begin, at_), "unexpected character `" + std::string(quotes.open) + "`")
+          .primary(static_cast<unsigned char>(quotes.open[0]) >= 0x80 ? "these are typographic quotes" : "")
+          .fix(range(begin, at_), meant + "\"", "there are only strings, and they are written with `\"`");
+      push(Tok::String, begin);
+      return true;
+    }
+    return false;
+  }
+
+  /// `# text` is a comment in Python and shells, and read as one.
+  bool foreignComment() {
+    if (peek() != '#' || (peek(1) != ' ' && peek(1) != '#'))
+      return false;
+    const uint32_t begin = at_;
+    sink_.error("E0101", range(begin, begin + 1), "unexpected character `#`")
+        .fix(range(begin, begin + 1), "//", "comments start with `//`");
+    at_ += static_cast<uint32_t>(restOfLine().size());
+    addComment(CommentKind::Line, begin, at_);
+    return true;
   }
 
   void lineComment() {
@@ -168,7 +258,26 @@ private:
     const uint32_t begin = at_;
     while (isWordByte(peek()))
       ++at_;
+    if (isForeignLetter())
+      return foreignWord(begin);
     push(keywordOf(text_.substr(begin, at_ - begin)), begin);
+  }
+
+  bool isForeignLetter() const { return static_cast<unsigned char>(peek()) >= 0x80 && !lookalikeAt(text_.substr(at_)); }
+
+  /// A name with letters beyond ASCII: one error, however often it stands there.
+  void foreignWord(uint32_t begin) {
+    const uint32_t letter = at_;
+    at_ += static_cast<uint32_t>(std::max<size_t>(1, source::utf8SequenceLength(text_.substr(at_))));
+    const uint32_t behind = at_;
+    while (isWordByte(peek()) || isForeignLetter())
+      ++at_;
+    if (foreignWords_.insert(text_.substr(begin, at_ - begin)).second)
+      sink_
+          .error("E0101", range(letter, behind),
+                 "unexpected character `" + std::string(text_.substr(letter, behind - letter)) + "`")
+          .help("names consist of ASCII letters, digits and `_`");
+    push(Tok::Invalid, begin);
   }
 
   /// After a `.` only digits: `t.0.1` selects twice. Otherwise one run of word bytes, `.digits`, and a signed exponent; parseNumber
@@ -195,11 +304,27 @@ private:
     const std::string_view written = text_.substr(begin, at_ - begin);
     isFloat |= !isPrefixed && hasExponent(written);
     if (const std::string problem = numberProblem(written); !problem.empty()) {
-      sink_.error("E0109", range(begin, at_), "malformed number: " + problem);
+      auto error = sink_.error("E0109", range(begin, at_), "malformed number: " + problem);
+      if (const std::string ours = suffixElsewhere(written); !ours.empty())
+        error.fix(range(begin, at_), ours, "write");
+      error.emit();
       push(Tok::Invalid, begin);
     } else {
       push(isFloat ? Tok::Float : Tok::Int, begin);
     }
+  }
+
+  /// The number with a suffix of this language instead of one of C's; empty if it has none.
+  static std::string suffixElsewhere(std::string_view written) {
+    constexpr std::pair<std::string_view, const char*> kSuffixes[] = {
+        {"ull", "u64"}, {"ULL", "u64"}, {"ul", "u64"}, {"UL", "u64"}, {"ll", "i64"}, {"LL", "i64"}, {"l", "i64"},
+        {"L", "i64"},   {"u", "u32"},   {"U", "u32"},  {"f", "f32"},  {"F", "f32"},  {"h", "f16"},  {"d", "f64"}};
+    for (const auto& [suffix, ours] : kSuffixes)
+      if (written.ends_with(suffix))
+        if (std::string out = std::string(written.substr(0, written.size() - suffix.size())) + ours;
+            numberProblem(out).empty())
+          return out;
+    return "";
   }
 
   /// Word bytes, and the sign of an exponent directly before digits.
@@ -214,7 +339,16 @@ private:
   }
 
   void string() {
-    const uint32_t begin = at_++;
+    const uint32_t begin = at_;
+    if (const size_t end = text_.find("\"\"\"", at_ + 3);
+        text_.substr(at_).starts_with("\"\"\"") && end != text_.npos) {
+      at_ = static_cast<uint32_t>(end + 3);
+      sink_.error("E0101", range(begin, begin + 3), "unexpected `\"\"\"`")
+          .help("a string has one `\"` at each end, and ends on its line: `\\n` in it is a newline");
+      push(Tok::String, begin);
+      return;
+    }
+    ++at_;
     while (at_ < text_.size() && peek() != '"' && peek() != '\n' && peek() != '\r') {
       if (peek() == '\\')
         escape();
@@ -252,10 +386,33 @@ private:
     at_ += static_cast<uint32_t>(length);
   }
 
+  void lookalike(const Lookalike& found) {
+    const uint32_t begin = at_;
+    at_ += static_cast<uint32_t>(found.character.size());
+    const bool isBlank = found.meant.empty() || found.meant == " ";
+    if (!isBlank || foreignWords_.insert(found.character).second) {
+      auto error =
+          sink_.error("E0101", range(begin, at_), "unexpected character `" + std::string(found.character) + "`");
+      error.primary("this is " + std::string(found.name));
+      if (found.meant == "\"" || found.meant == "'")
+        error.help("strings are written with `\"`");
+      else if (isBlank)
+        error.help("write blanks, here and wherever else it stands");
+      else
+        error.fix(range(begin, at_), std::string(found.meant), "write the ASCII character");
+    }
+    if (!isBlank)
+      push(operatorAt(found.meant), begin);
+  }
+
   void invalid() {
     const uint32_t begin = at_;
     const std::string_view rest = text_.substr(at_);
     const std::string character(rest.substr(0, std::max<size_t>(1, source::utf8SequenceLength(rest))));
+    if (const Lookalike* found = lookalikeAt(rest))
+      return lookalike(*found);
+    if (isForeignLetter())
+      return foreignWord(begin);
     // A run of unknown characters is one error and one token.
     while (at_ < text_.size() && isUnknown(text_[at_]))
       ++at_;
@@ -267,32 +424,34 @@ private:
       push(Tok::Invalid, begin);
       return;
     }
+    if (character == "'" && !foreignWords_.insert("'").second)
+      return push(Tok::Invalid, begin);
     auto error = sink_.error("E0101", range(begin, at_), "unexpected character `" + character + "`");
-    for (const Lookalike& lookalike : kLookalikes)
-      if (lookalike.character == character)
-        error.primary("this is " + std::string(lookalike.name))
-            .fix(range(begin, begin + static_cast<uint32_t>(character.size())), std::string(lookalike.meant),
-                 "write the ASCII character");
     if (character == "'")
-      error.help("there are no character literals; strings are written with `\"`");
+      error.help("strings are written with `\"`, and references have no lifetimes");
+    else if (rest.starts_with("#include") || rest.starts_with("#import"))
+      error.help("write `import a.b { X }`");
+    else if (rest.starts_with("#["))
+      error.help("attributes are written `@launch(block = 64)`");
+    else if (rest.starts_with("#define"))
+      error.help("there are no macros: write `const N = 64` or a `fn`");
     else if (character == "#")
       error.help("comments start with `//`, attributes with `@`");
-    else if (first >= 0x80)
-      error.help("names consist of ASCII letters, digits and `_`");
     error.emit();
     push(Tok::Invalid, begin);
   }
 
   bool isUnknown(char c) const {
-    return static_cast<unsigned char>(c) >= 0x80 ||
-           (c != '\n' && c != ' ' && c != '\t' && c != '\r' && c != '\f' && c != '\v' && c != '"' && !isWordByte(c) &&
-            operatorAt({&c, 1}) == Tok::Invalid);
+    return (static_cast<unsigned char>(c) < 0x80 && c != '\n' && c != ' ' && c != '\t' && c != '\r' && c != '\f' &&
+            c != '\v' && c != '"' && !isWordByte(c) && operatorAt({&c, 1}) == Tok::Invalid);
   }
 
   FileId file_;
   std::string_view text_;
   diag::DiagnosticSink& sink_;
   TokenStream stream_;
+  /// Said once: names with letters beyond ASCII, characters that look like blanks.
+  std::set<std::string_view> foreignWords_;
   uint32_t at_ = 0;
   bool newline_ = false;
 };

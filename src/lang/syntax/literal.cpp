@@ -79,7 +79,7 @@ std::string prefixedProblem(std::string_view text, uint8_t base) {
     return std::string("`") + std::string(text.substr(0, 2)) + "` needs at least one " + name + " digit";
   if (suffix.empty() || contains(kIntSuffixes, suffix))
     return {};
-  if (digitValue(suffix.front()) < 16)
+  if (digitValue(suffix.front()) < 16 || std::string_view("uifb").find(suffix.front()) == std::string_view::npos)
     return std::string("`") + suffix.front() + "` is not a " + name + " digit";
   if (contains(kFloatSuffixes, suffix))
     return std::string("a ") + name + " number cannot have the float type `" + std::string(suffix) + "`";

@@ -31,11 +31,12 @@ Expr* Parser::parseIf() {
     branch.body = expectBlock("after the condition");
     branch.range = since(branchFirst);
     branches.push_back(branch);
-    if (failed_ || !is(Tok::KwElse))
+    const bool isElseIf = !failed_ && complainAboutForeignElse();
+    if (failed_ || (!isElseIf && !is(Tok::KwElse)))
       break;
     branchFirst = at_;
     advance();
-    if (accept(Tok::KwIf))
+    if (isElseIf || accept(Tok::KwIf))
       continue;
     elseBody = expectBlock("or `if` after `else`");
     break;
@@ -55,17 +56,22 @@ Expr* Parser::parseMatch() {
   advance();
   Expr* subject = parseCondition();
   if (failed_ || !is(Tok::LBrace)) {
-    if (!failed_)
-      failExpected("`{` after the value to match");
+    if (!failed_ && !complainAboutForeignBlock())
+      failBlock("after the value to match");
     return errorExpr();
   }
   const Scoped allowStruct(noStruct_, false);
   const uint32_t close = stream_.partner[at_];
   advance();
   std::vector<MatchArm> arms;
+  bool isCommaSaid = false;
   while (at_ < close) {
     const uint32_t start = at_;
     MatchArm arm;
+    if (isWord("case") && isOnSameLine(1) && ahead(1).tok != Tok::FatArrow) {
+      complain("E0117", here(), "`case` is not part of the language").help("a pattern stands alone: `1 => a,`");
+      advance();
+    }
     arm.pattern = parsePattern();
     if (!failed_ && accept(Tok::KwIf))
       arm.guard = parseExpr();
@@ -77,6 +83,8 @@ Expr* Parser::parseMatch() {
       arm.body = isBlock ? static_cast<Expr*>(parseBlock()) : parseStatementExpr();
       arm.range = since(start);
       arms.push_back(arm);
+      if (!failed_ && is(Tok::Semicolon))
+        complainAboutMissingComma(isCommaSaid);
       if (!accept(Tok::Comma) && !failed_ && !isBlock && at_ < close && !newlineBefore())
         failExpected("`,` or a newline after the arm");
     }
@@ -122,10 +130,8 @@ Expr* Parser::parseLoop() {
 Expr* Parser::parseFor() {
   const uint32_t first = at_;
   advance();
-  if (is(Tok::LParen) && stream_.partner[at_] + 1 < stream_.tokens.size() && bracketHasSemicolon(at_)) {
-    fail("E0117", here(), "there are no C-style `for` loops").help("write `for i in 0..n { … }`");
+  if (complainAboutForeignLoop())
     return errorExpr();
-  }
   Pattern* pattern = parsePattern(false);
   if (!failed_)
     expect(Tok::KwIn, "after the loop variable");

@@ -133,6 +133,8 @@ Expr* Parser::parseStatementExpr() {
 Expr* Parser::parseRange(bool isOpenAllowed) {
   const uint32_t first = at_;
   Expr* begin = is(Tok::DotDot) ? nullptr : parseBinary(0);
+  if (begin && !failed_)
+    complainAboutForeignRange(isOpenAllowed);
   if (failed_ || !is(Tok::DotDot) || (begin && newlineBefore()))
     return begin ? begin : errorExpr();
   const SourceRange dots = here();
@@ -162,12 +164,12 @@ Expr* Parser::parseBinary(int minPrecedence) {
   Expr* lhs = parseCast();
   bool isComparison = false;
   while (!failed_ && !newlineBefore()) {
+    mendForeignOperator();
     const std::optional<Operator> found = binaryOperator(current().tok);
     if (!found || found->precedence < minPrecedence)
       break;
     if (found->precedence == kComparison && isComparison)
-      complain("E0114", here(), "comparisons cannot be chained")
-          .help("write `a < b && b < c`; for generic arguments write `::` first: `f::<f32>(x)`");
+      complainAboutChain(lhs);
     isComparison = found->precedence == kComparison;
     const SourceRange opRange = here();
     const Tok opTok = current().tok;
@@ -180,6 +182,9 @@ Expr* Parser::parseBinary(int minPrecedence) {
       advance();
       break;
     }
+    if (newlineBefore() && isClosing(current().tok))
+      fail("E0110", opRange,
+           "expected an expression behind `" + std::string(spelling(opTok)) + "`, found the end of the block");
     Expr* rhs = parseBinary(found->precedence + 1);
     auto* binary = makeExpr<BinaryExpr>(since(first), {lhs, rhs});
     binary->op = found->op;
@@ -218,6 +223,7 @@ Expr* Parser::parseCast() {
 
 Expr* Parser::parseUnary() {
   const uint32_t first = at_;
+  mendForeignNot();
   const Tok tok = current().tok;
   if (tok != Tok::Minus && tok != Tok::Bang && tok != Tok::Star && tok != Tok::Amp && tok != Tok::AndAnd &&
       tok != Tok::Tilde && tok != Tok::Plus)
@@ -309,6 +315,8 @@ Expr* Parser::parsePostfixOf(Expr* base, uint32_t first) {
       base = parseIndex(base, first);
     } else if (is(Tok::ColonColon)) {
       base = parseColonColon(base, first);
+    } else if (complainAboutGenericCall()) {
+      base = parseGenericArgsOf(base, first);
     } else if (is(Tok::LBrace) && (base->is<NameExpr>() || base->is<MemberExpr>()) && startsStructLiteral()) {
       base = parseStructLiteral(base, first);
     } else if (is(Tok::Question)) {
@@ -361,6 +369,11 @@ Expr* Parser::parseColonColon(Expr* base, uint32_t first) {
     return parseMember(base, first);
   }
   advance();
+  return parseGenericArgsOf(base, first);
+}
+
+Expr* Parser::parseGenericArgsOf(Expr* base, uint32_t first) {
+  const SourceRange open = previous().tok == Tok::ColonColon ? rangeOf(previous()) : here();
   const List<GenericArg> args = parseGenericArgs();
   if (auto* name = base->tryAs<NameExpr>(); name && !name->hasGenericArgs) {
     name->hasGenericArgs = true;
@@ -369,7 +382,7 @@ Expr* Parser::parseColonColon(Expr* base, uint32_t first) {
     member->hasGenericArgs = true;
     member->genericArgs = args;
   } else {
-    fail("E0110", colons, "generic arguments must follow a name");
+    fail("E0110", open, "generic arguments must follow a name");
     return base;
   }
   base->range = since(first);
@@ -416,6 +429,8 @@ Arg Parser::parseArg() {
     advance();
   }
   arg.value = parseExpr();
+  if (is(Tok::Colon) && !failed_ && arg.value->is<NameExpr>() && !arg.name.isPresent())
+    fail("E0117", here(), "a named argument is not written with `:`").fix(here(), "=", "write");
   if (is(Tok::Eq) && !failed_)
     fail("E0120", here(), "an assignment has no value")
         .help("compare with `==`; a named argument is written `name = value`");

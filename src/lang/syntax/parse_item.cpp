@@ -10,6 +10,8 @@ void Parser::parseModule() {
   takeModuleDocs();
   const auto end = static_cast<uint32_t>(stream_.tokens.size() - 1);
   module_.items = parseItems(ItemPlace::TopLevel, end);
+  for (const diag::Diagnostic& brace : stream_.surplus)
+    sink_.report(brace);
 }
 
 bool Parser::startsItem() const {
@@ -51,7 +53,7 @@ List<Item*> Parser::parseItems(ItemPlace place, uint32_t close) {
 List<Item*> Parser::parseMembers(ItemPlace place) {
   if (failed_ || !is(Tok::LBrace)) {
     if (!failed_)
-      failExpected("`{`");
+      failBlock("before the members");
     return {};
   }
   const uint32_t close = stream_.partner[at_];
@@ -76,7 +78,7 @@ Item* Parser::parseItem(ItemPlace place, uint32_t first, List<Attribute> attribu
     isPublic = true;
     advance();
   }
-  if (!startsItem()) {
+  if (!startsItem() && !complainAboutMisspeltItem()) {
     failItem(place);
     return nullptr;
   }
@@ -118,7 +120,9 @@ void Parser::failItem(ItemPlace place) {
     fail("E0118", rangeOf(previous()), "an attribute must be followed by the item it applies to");
     return;
   }
-  if (place == ItemPlace::TopLevel && complainAboutForeignStatement())
+  if (complainAboutForeignStatement())
+    return;
+  if (complainAboutMissingStart())
     return;
   auto error = fail("E0116", here(), "expected an item, found " + describeCurrent());
   if (place == ItemPlace::TopLevel && (startsExpr() || is(Tok::KwLet) || is(Tok::KwVar)))
@@ -277,9 +281,9 @@ Param Parser::parseParam(ItemPlace place, bool isFirst) {
     advance();
   }
   param.name = expectName("a parameter's name");
-  if (failed_)
+  if (failed_ || complainAboutTypeBeforeName(param.name))
     return param;
-  if (!accept(Tok::Colon)) {
+  if (!accept(Tok::Colon) && !complainAboutMissingColon(param.name, "parameter")) {
     fail("E0123", param.name.range, "parameter `" + std::string(param.name.text) + "` has no type")
         .help("write `" + std::string(param.name.text) + ": T`");
     return param;
@@ -296,7 +300,7 @@ List<Field> Parser::parseFields() {
   std::map<std::string_view, SourceRange> names;
   if (failed_ || !is(Tok::LBrace)) {
     if (!failed_)
-      failExpected("`{` before the fields");
+      failBlock("before the fields");
     return {};
   }
   parseGroup(
@@ -310,9 +314,9 @@ List<Field> Parser::parseFields() {
           advance();
         }
         field.name = failed_ ? Name{} : expectName("a field name");
-        if (failed_)
+        if (failed_ || complainAboutTypeBeforeName(field.name))
           return;
-        if (!accept(Tok::Colon)) {
+        if (!accept(Tok::Colon) && !complainAboutMissingColon(field.name, "field")) {
           fail("E0123", field.name.range, "field `" + std::string(field.name.text) + "` has no type")
               .help("write `name: T`");
           return;
@@ -349,7 +353,7 @@ Item* Parser::parseEnum() {
   item->name = expectName("the name of the enum");
   if (failed_ || !is(Tok::LBrace)) {
     if (!failed_)
-      failExpected("`{` before the variants");
+      failBlock("before the variants");
     return failed_ && !item->name.isPresent() ? nullptr : item;
   }
   std::vector<EnumVariant> variants;
@@ -460,9 +464,11 @@ Item* Parser::parseConst(ItemPlace place) {
 Item* Parser::parseImport() {
   auto* item = makeNode<ImportItem, Item>(here());
   advance();
+  if (complainAboutForeignImport())
+    return nullptr;
   std::vector<Name> path = {expectName("the name of a module")};
-  while (!failed_ && (is(Tok::Dot) || is(Tok::ColonColon))) {
-    if (is(Tok::ColonColon))
+  while (!failed_ && (is(Tok::Dot) || is(Tok::ColonColon) || is(Tok::Slash))) {
+    if (!is(Tok::Dot))
       complain("E0117", here(), "module paths are written with `.`").fix(here(), ".", "write a dot");
     advance();
     path.push_back(expectName("the name of a module"));
@@ -472,6 +478,8 @@ Item* Parser::parseImport() {
     return nullptr;
   if (accept(Tok::KwAs))
     item->alias = expectName("a name after `as`");
+  if (!failed_ && !newlineBefore() && (is(Tok::Colon) || is(Tok::LParen)))
+    return fail("E0117", here(), "the names of an import stand in braces").help("write `import a.b { X }`"), nullptr;
   if (failed_ || !is(Tok::LBrace))
     return item;
   item->hasNames = true;

@@ -65,7 +65,7 @@ Expr* Parser::parsePrimary() {
     literal->value = std::numeric_limits<double>::infinity();
     return literal;
   }
-  case Tok::Identifier: return parseNameExpr();
+  case Tok::Identifier: return complainAboutMisspeltOperand() ? parsePrimary() : parseNameExpr();
   case Tok::LParen: return parseParenthesised();
   case Tok::LBracket: return parseArray(first, false);
   case Tok::LBrace: return parseBlock();
@@ -81,6 +81,11 @@ Expr* Parser::parsePrimary() {
   case Tok::KwReturn: return parseJump();
   case Tok::Dot: {
     advance();
+    if (is(Tok::Int) && isAdjacent()) {
+      fail("E0110", join(rangeOf(previous()), here()), "a number does not begin with `.`")
+          .fix(rangeOf(previous()), "0.", "write a digit before it");
+      return errorExpr();
+    }
     const Name name = expectName("a name after `.`");
     auto* dotName = makeExpr<DotNameExpr>(since(first));
     dotName->name = name;
@@ -247,7 +252,8 @@ bool Parser::startsStructFields(uint32_t brace) const {
 bool Parser::startsStructLiteral() const {
   // Only `{ name:` can never start a block: it decides where a block is expected or the brace is on a line of its own.
   const bool isCertain = ahead(1).tok == Tok::Identifier && ahead(2).tok == Tok::Colon;
-  return noStruct_ || newlineBefore() ? isCertain : startsStructFields(at_);
+  const bool isForeign = ahead(1).tok == Tok::Identifier && ahead(2).tok == Tok::Eq;  // `S { x = 1 }`
+  return noStruct_ || newlineBefore() ? isCertain : startsStructFields(at_) || isForeign;
 }
 
 Type* Parser::typeOfPath(const Expr* path) {
@@ -287,13 +293,11 @@ Expr* Parser::parseStructLiteral(Expr* path, uint32_t first) {
         field.name = expectName("a field name");
         if (failed_)
           return;
-        if (accept(Tok::Colon)) {
+        if (is(Tok::Eq))
+          complain("E0110", here(), "expected `:` after the field name, found `=`").fix(here(), ":", "write a colon");
+        if (accept(Tok::Colon) || accept(Tok::Eq)) {
           field.value = parseExpr();
         } else {
-          if (is(Tok::Eq)) {
-            fail("E0110", here(), "expected `:` after the field name, found `=`");
-            return;
-          }
           auto* value = makeExpr<NameExpr>(field.name.range);
           value->name = field.name;
           field.value = value;

@@ -7,8 +7,8 @@ namespace vortex::lang::syntax {
 BlockExpr* Parser::expectBlock(std::string_view where) {
   if (!failed_ && is(Tok::LBrace))
     return parseBlock();
-  if (!failed_ && !complainAboutForeignBlock() && !complainAboutWordOperator())
-    failExpected("`{` " + std::string(where));
+  if (!failed_ && !complainAboutForeignBlock())
+    failBlock(where);
   return makeExpr<BlockExpr>(here());
 }
 
@@ -62,8 +62,9 @@ BlockExpr* Parser::parseBlock() {
 Stmt* Parser::parseStmt() {
   const uint32_t first = at_;
   const List<Attribute> attributes = parseAttributes();
-  if (failed_)
+  if (failed_ || complainAboutForeignStatement())
     return nullptr;
+  complainAboutMisspeltStatement();
   if (is(Tok::KwLet) || is(Tok::KwVar))
     return parseLet(first, withoutForeignSpaces(attributes));
   if (startsItem()) {
@@ -79,8 +80,6 @@ Stmt* Parser::parseStmt() {
     advance();
     return nullptr;
   }
-  if (complainAboutForeignStatement())
-    return nullptr;
   if (!startsExpr()) {
     failStatementStart();
     return nullptr;
@@ -95,6 +94,10 @@ Stmt* Parser::parseStmt() {
 void Parser::failStatementStart() {
   if (isClosing(current().tok) || is(Tok::EndOfFile)) {
     fail("E0118", rangeOf(previous()), "an attribute must be followed by the statement it applies to");
+    return;
+  }
+  if (is(Tok::Plus) && ahead(1).tok == Tok::Plus && ahead(1).begin == current().end) {
+    fail("E0117", join(here(), rangeOf(ahead(1))), "there is no `++`").help("write `x += 1`");
     return;
   }
   switch (current().tok) {
@@ -140,7 +143,7 @@ void Parser::endStatement(const Stmt* stmt) {
     complain("E0115", here(), "a second statement on one line").primary("needs a `;` or a newline before it");
     return;
   }
-  if (complainAboutWordOperator())
+  if (complainAboutForeignCast() || complainAboutForeignLambda())
     return;
   const auto* expr = stmt->tryAs<ExprStmt>();
   if (expr && expr->expr->is<NameExpr>() && is(Tok::Colon)) {
@@ -173,7 +176,9 @@ Stmt* Parser::parseLet(uint32_t first, List<Attribute> attributes) {
   Pattern* pattern = parsePattern(false);
   Type* type = nullptr;
   Expr* init = nullptr;
-  if (!failed_ && accept(Tok::Colon))
+  const auto* named = failed_ ? nullptr : pattern->tryAs<NamePattern>();
+  const bool isType = named && is(Tok::Identifier) && isTypeWord(textOf(current()));
+  if (!failed_ && (accept(Tok::Colon) || (isType && complainAboutMissingColon(named->name, "variable"))))
     type = parseType();
   if (!failed_ && is(Tok::Eq) && !newlineBefore()) {
     advance();

@@ -28,6 +28,8 @@ Type* Parser::parseTypeAtom(bool isSpaceAllowed) {
   const uint32_t first = at_;
   switch (current().tok) {
   case Tok::Identifier: {
+    if (complainAboutTwoWordType())
+      return errorType();
     Type* named = parseNamedType(isSpaceAllowed);
     return isSpaceAllowed && !failed_ && complainAboutShapeBehindType() ? errorType() : named;
   }
@@ -52,6 +54,7 @@ Type* Parser::parseTypeAtom(bool isSpaceAllowed) {
   case Tok::KwStruct:
     fail("E0110", here(), "a struct type is only written in `type Name = struct { … }`");
     return errorType();
+  case Tok::KwMut: fail("E0117", here(), "a type has no `mut` of its own").help("write `&mut T`"); return errorType();
   case Tok::Star: fail("E0117", here(), "there are no raw pointers").help("write `&T` or `&mut T`"); return errorType();
   default: failExpected("a type"); return errorType();
   }
@@ -178,6 +181,8 @@ List<GenericArg> Parser::parseGenericArgs() {
   advance();
   while (!failed_ && !isGreater()) {
     args.push_back(parseGenericArg());
+    if (!failed_ && complainAboutMissingGreater())
+      return module_.arena.copyList(args);
     if (!accept(Tok::Comma))
       break;
   }

@@ -49,7 +49,7 @@ bool Parser::accept(Tok tok) {
 }
 
 bool Parser::expect(Tok tok, std::string_view where) {
-  if (accept(tok))
+  if (accept(tok) || (tok == Tok::FatArrow && complainAboutForeignArrow()))
     return true;
   failExpected("`" + std::string(spelling(tok)) + "`" + (where.empty() ? "" : " " + std::string(where)));
   return false;
@@ -129,10 +129,35 @@ diag::DiagnosticBuilder Parser::failExpected(std::string_view what) {
   return fail("E0110", here(), "expected " + std::string(what) + ", found " + describeCurrent());
 }
 
+void Parser::failBlock(std::string_view where) {
+  failExpected("`{` " + std::string(where));
+  if (stream_.surplus.empty())
+    return;
+  stream_.surplus.clear();  // the `}` of the block that does not begin, and what follows it
+  stream_.unreliableFrom = std::min(stream_.unreliableFrom, current().begin);
+}
+
+void Parser::replaceWord(Tok keyword) {
+  const size_t end = text_.find_first_of("\r\n", current().begin);
+  stream_.doubtful.emplace_back(current().begin, static_cast<uint32_t>(std::min(end, text_.size())));
+  stream_.tokens[at_].tok = keyword;
+}
+
 void Parser::skipOne() {
   if (isOpening(current().tok))
     at_ = stream_.partner[at_];
   advance();
+}
+
+void Parser::skipToComma(uint32_t start, uint32_t close) {
+  const uint32_t failed = at_;
+  uint32_t angles = 0;
+  for (at_ = start; at_ < close && (at_ < failed || !is(Tok::Comma) || angles > 0); skipOne()) {
+    if (is(Tok::Lt))
+      ++angles;
+    else if (is(Tok::Gt) || is(Tok::Shr))
+      angles -= std::min(angles, is(Tok::Gt) ? 1u : 2u);
+  }
 }
 
 void Parser::skipToStatement(uint32_t start, uint32_t close) {

@@ -75,8 +75,14 @@ private:
   /// Reports without muting: the parser knows what was meant and goes on.
   diag::DiagnosticBuilder complain(std::string_view id, SourceRange range, std::string message);
   diag::DiagnosticBuilder failExpected(std::string_view what);
+  /// A block was to begin here; `where` continues the sentence.
+  void failBlock(std::string_view where);
+  /// The current word was meant to be the keyword (reported); what else is wrong on its line may come from a wrong guess and is muted.
+  void replaceWord(Tok keyword);
   /// Skips one token, or a whole bracket.
   void skipOne();
+  /// To the next comma that stands outside of the `<…>` of a type.
+  void skipToComma(uint32_t start, uint32_t close);
   void skipToStatement(uint32_t start, uint32_t close);
   void skipToItem(uint32_t start, uint32_t close);
 
@@ -109,6 +115,7 @@ private:
   bool startsArm() const;
   Expr* parseMember(Expr* base, uint32_t first);
   Expr* parseColonColon(Expr* base, uint32_t first);
+  Expr* parseGenericArgsOf(Expr* base, uint32_t first);
   Expr* parseCall(Expr* callee, uint32_t first);
   Expr* parseIndex(Expr* base, uint32_t first);
   Expr* parsePrimary();
@@ -189,19 +196,47 @@ private:
   List<Field> parseFields();
   Expr* parseReduce();
 
-  // What is written otherwise in other languages (parse_foreign.cpp): each reports what stands here, if it is that, and says whether it did.
+  // What is misspelt, or written otherwise in other languages (parse_foreign.cpp, parse_slips.cpp): each reports what stands here, if it is
+  // that, and says whether it did. These stop at it.
   bool complainAboutForeignStatement();
-  bool complainAboutWordOperator();
   bool complainAboutForeignBlock();
   bool complainAboutForeignOperand();
   bool complainAboutForeignString();
-  /// These go on behind it.
+  bool complainAboutForeignCast();
+  bool complainAboutForeignLambda();
+  bool complainAboutForeignImport();
+  bool complainAboutForeignLoop();
+  /// `main() {`, `launch(block = 64)` before a kernel.
+  bool complainAboutMissingStart();
+  /// `int n` and `float* x` instead of `n: i32`; `name` is the first word.
+  bool complainAboutTypeBeforeName(const Name& name);
+  /// These go on behind it, or make the current token the one that was meant.
   bool complainAboutTypedShape();
   bool complainAboutShapeBehindType();
+  bool complainAboutTwoWordType();
   bool complainAboutForeignResult();
+  bool complainAboutForeignRange(bool isIndex);
+  bool complainAboutForeignArrow();
   bool complainAboutUntypedConst(const Name& name);
+  bool complainAboutMissingColon(const Name& name, std::string_view what);
+  bool complainAboutMissingGreater();
+  bool complainAboutMissingComma(bool& isSaid);
+  bool complainAboutMisspeltItem();
+  bool complainAboutMisspeltStatement();
+  bool complainAboutMisspeltOperand();
+  bool complainAboutMisspelt(std::string_view id, std::string_view what, std::initializer_list<Tok> meant);
+  bool complainAboutGenericCall();
+  void complainAboutChain(const Expr* lhs);
+  /// True at `elif` and the like, which stand for `else if`; a misspelt `else` becomes one.
+  bool complainAboutForeignElse();
+  /// `=<`, `<>`, `===`, `and`: makes the current token the operator that was meant.
+  void mendForeignOperator();
+  /// `not x`: makes the current token a `!`.
+  void mendForeignNot();
   /// The attributes but for memory spaces, which stand behind the type of a variable: each is reported.
   List<Attribute> withoutForeignSpaces(List<Attribute> attributes);
+  bool isOnSameLine(uint32_t count) const;
+  bool isTypeWord(std::string_view word) const;
 
   FileId file_;
   diag::DiagnosticSink& sink_;
@@ -238,15 +273,16 @@ template <class T, class Base> T* Parser::makeNode(SourceRange range) {
 template <class ParseElem> void Parser::parseGroup(ParseElem parseElem, std::string_view what) {
   const uint32_t close = stream_.partner[at_];
   const Scoped allowStruct(noStruct_, false);
+  bool isCommaSaid = false;
   advance();
   while (at_ < close) {
     const uint32_t start = at_;
     parseElem();
-    if (!failed_ && at_ < close && !is(Tok::Comma))
+    if (!failed_ && at_ < close && !is(Tok::Comma) && !complainAboutMissingComma(isCommaSaid) &&
+        !complainAboutForeignLambda() && !complainAboutForeignCast())
       failExpected("`,` or `" + std::string(spelling(stream_.tokens[close].tok)) + "` in " + std::string(what));
     if (failed_) {
-      while (at_ < close && !is(Tok::Comma))
-        skipOne();
+      skipToComma(start, close);
       failed_ = false;
     }
     if (at_ < close)

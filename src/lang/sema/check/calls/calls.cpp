@@ -13,6 +13,7 @@
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/names/lookup.h"
+#include "lang/sema/check/names/names.h"
 #include "lang/sema/check/names/scope.h"
 #include "lang/sema/check/session.h"
 #include "lang/sema/check/traits/bounds.h"
@@ -66,10 +67,11 @@ Expr* checkCall(BodyState& body, const syn::CallExpr* call, Type wanted) {
   return callClosure(body, call, check(body, call->callee));
 }
 
-/// After an error about the callee the arguments are still checked.
+/// After an error about the callee the arguments are still checked, but for the type in `x.to(f32)`.
 Expr* failedCall(BodyState& body, const syn::CallExpr* call) {
   for (const syn::Arg& arg : call->args)
-    if (arg.value && !arg.value->is<syn::ClosureExpr>() && !arg.value->is<syn::DotNameExpr>())
+    if (arg.value && !arg.value->is<syn::ClosureExpr>() && !arg.value->is<syn::DotNameExpr>() &&
+        !scalarNamed(body.session.sources.text(arg.value->range)))
       check(body, arg.value);
   return errorExpr(body, call->range);
 }
@@ -139,9 +141,7 @@ bool placeArgs(BodyState& body, const syn::CallExpr* call, const std::vector<std
             error(body, "E0309", arg.name.range, base::concat("`", callee, "` has no parameter `", arg.name.text, "`"));
         showCallee(builder);
         std::vector<std::string> names(params.begin() + static_cast<ptrdiff_t>(first), params.end());
-        if (std::string close = nearest(arg.name.text, names); !close.empty())
-          builder.help("did you mean `" + close + "`?");
-        else if (!names.empty())
+        if (!diag::suggest(builder, nullptr, arg.name.text, names) && !names.empty())
           builder.help("its parameters are " + base::join(names, ", "));
         return false;
       }

@@ -22,6 +22,7 @@
 #include "lang/sema/check/types/resolve_type.h"
 
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 
 #include <algorithm>
 
@@ -147,6 +148,20 @@ void reportAmbiguous(BodyState& body, Type type, const std::vector<Member>& foun
     builder.help(base::concat("name the trait: `", first.trait->item->name.text, ".", name, "(…)`"));
 }
 
+std::vector<std::string> memberNames(BodyState& body, Type type, syn::ItemKind kind) {
+  std::set<std::string_view> known;
+  const auto collect = [&](const auto& blocks) {
+    for (const auto& block : blocks)
+      for (const syn::Item* member : block.item->members)
+        if (member->kind == kind && !known.contains(member->name.text))
+          known.insert(member->name.text);
+  };
+  collect(body.session.modules.impls());
+  collect(body.session.modules.traits());
+  std::erase_if(known, [&](std::string_view name) { return findMembers(body, type, name, kind).empty(); });
+  return {known.begin(), known.end()};
+}
+
 /// "`T` has no method `area`", with the bound that would bring it.
 void unknownMember(BodyState& body, Type type, const syn::Name& name, std::string_view what) {
   if (const BoundParam* param = type->isTensor() ? nullptr : static_cast<const BoundParam*>(type->param)) {
@@ -159,7 +174,10 @@ void unknownMember(BodyState& body, Type type, const syn::Name& name, std::strin
                           row->check == checkFloatMath || row->check == checkFloatTest ? "Float" : "Numeric",
                           name.range, base::concat("`", name.text, "`"));
   }
-  error(body, "E0321", name.range, base::concat("`", text(body, type), "` has no ", what, " `", name.text, "`"));
+  auto builder =
+      error(body, "E0321", name.range, base::concat("`", text(body, type), "` has no ", what, " `", name.text, "`"));
+  const auto kind = what == "constant" ? syn::ItemKind::Const : syn::ItemKind::Function;
+  diag::suggest(builder, nullptr, name.text, memberNames(body, type, kind));
 }
 
 /// `Area.area(&s)`: the function of this trait for the type of its first argument.

@@ -24,6 +24,8 @@ std::vector<Member> traitMembers(BodyState& body, Type type, const TraitRef& tra
                                  syn::ItemKind kind);
 void reportAmbiguous(BodyState& body, Type type, const std::vector<Member>& found, std::string_view name,
                      syn::ItemKind kind, SourceRange use);
+/// Of the functions or constants that impls and traits give to the type.
+std::vector<std::string> memberNames(BodyState& body, Type type, syn::ItemKind kind);
 void unknownMember(BodyState& body, Type type, const syn::Name& name, std::string_view what);
 
 }  // namespace vortex::lang

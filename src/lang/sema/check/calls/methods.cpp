@@ -63,8 +63,7 @@ Expr* callMember(BodyState& body, const syn::CallExpr* call, const syn::MemberEx
     if (isBuiltinNamespace(name->name.text)) {
       auto builder = error(body, "E0321", callee->name.range,
                            base::concat("`", name->name.text, "` has no `", callee->name.text, "`"));
-      if (std::string close = nearest(callee->name.text, builtinsIn(name->name.text)); !close.empty())
-        builder.help("did you mean `" + close + "`?");
+      diag::suggest(builder, nullptr, callee->name.text, builtinsIn(name->name.text));
       return failedCall(body, call);
     }
   }
@@ -74,6 +73,11 @@ Expr* callMember(BodyState& body, const syn::CallExpr* call, const syn::MemberEx
     return isError(type) ? failedCall(body, call) : callAssociated(body, call, callee, type, expected);
   if (const Symbol* base = findSymbol(body, callee->base); base && base->kind == SymbolKind::Struct)
     return callOfGenericStruct(body, call, callee, *base, expected);
+  if (auto* name = callee->base->tryAs<syn::NameExpr>();
+      name && diag::isModuleElsewhere(name->name.text) && !isKnownName(body, name->name.text)) {
+    unknownName(body, name->name, nullptr, callee->name.text);
+    return errorExpr(body, call->range);  // the arguments are of that module too
+  }
   Expr* receiver = check(body, callee->base);
   return isError(receiver) ? failedCall(body, call) : callMethod(body, call, callee, receiver, expected);
 }
@@ -120,11 +124,14 @@ static Expr* callMethod(BodyState& body, const syn::CallExpr* call, const syn::M
       error(body, "E0321", callee->name.range,
             base::concat("`", text(body, stripRef(receiver->type)), "` has no method `", callee->name.text, "`"));
   builder.label(receiver->range, "`" + text(body, receiver->type) + "`");
-  const char* ours = type->isTensor() ? diag::nameElsewhere(callee->name.text) : nullptr;
-  if (ours)
-    builder.help(base::concat("here this is ", ours));
-  else if (std::string close = nearest(callee->name.text, builtinMethodsOf(type)); !close.empty())
-    builder.help("did you mean `" + close + "`?");
+  std::vector<std::string> names = builtinMethodsOf(type);
+  const bool isNumeric = type->isTensor() || type->kind == TypeKind::Scalar;
+  const char* ours = names.empty() ? nullptr
+                     : isNumeric   ? diag::nameElsewhere(callee->name.text)
+                                   : diag::methodElsewhere(callee->name.text);
+  for (std::string& name : memberNames(body, type, syn::ItemKind::Function))
+    names.push_back(std::move(name));
+  diag::suggest(builder, ours, callee->name.text, names);
   builder.emit();
   return failedCall(body, call);
 }

@@ -65,10 +65,7 @@ static const void* attributeRow(BodyState& body, const syn::Attribute& attribute
       names.emplace_back(known.name);
     auto builder =
         error(body, "E0207", attribute.range, base::concat("there is no attribute `@", attribute.name.text, "`"));
-    if (const char* ours = diag::attributeElsewhere(attribute.name.text))
-      builder.help(base::concat("here this is ", ours));
-    else if (std::string close = nearest(attribute.name.text, names); !close.empty())
-      builder.help("did you mean `@" + close + "`?");
+    diag::suggest(builder, diag::attributeElsewhere(attribute.name.text), attribute.name.text, names, "@");
     return nullptr;
   }
   if ((row->targets & target) == 0) {

@@ -17,6 +17,7 @@
 #include "lang/sema/check/types/resolve_type.h"
 
 #include "base/counted.h"
+#include "diag/names_elsewhere.h"
 
 #include <algorithm>
 
@@ -227,16 +228,11 @@ static void checkImplMembers(BodyState& body, const ImplBlock& impl, const Trait
   for (const syn::Item* member : impl.item->members) {
     const syn::Item* declared = memberNamed(trait.item->members, member->name.text);
     if (!declared || declared->kind != member->kind) {
-      std::vector<std::string> names;
-      for (const syn::Item* known : trait.item->members)
-        names.emplace_back(known->name.text);
       auto builder =
           error(body, "E0353", member->name.range,
                 base::concat("`", trait.item->name.text, "` has no ", kindText(member), " `", member->name.text, "`"));
       builder.primary("not a part of the trait").label(trait.item->name.range, "declared here");
-      if (std::string close = nearest(member->name.text, names); !close.empty())
-        builder.help("did you mean `" + close + "`?");
-      else
+      if (!diag::suggest(builder, nullptr, member->name.text, syn::namesOf(trait.item->members)))
         builder.help(base::concat("put it into an `impl ", body.session.sources.text(impl.item->selfType->range),
                                   " { … }` of its own"));
       continue;

@@ -39,7 +39,9 @@ Expr* asIndex(BodyState& body, Expr* position, const DimExpr* extent) {
     return errorExpr(body, position->range);
   if (position->type->kind != TypeKind::Scalar || !isInteger(position->type->scalar)) {
     auto builder =
-        error(body, "E0313", position->range, "an index is an integer, not `" + text(body, position->type) + "`");
+        error(body, "E0313", position->range,
+              position->kind == ExprKind::String ? "a whole number is expected, not a text"
+                                                 : "an index is an integer, not `" + text(body, position->type) + "`");
     if (stripRef(position->type)->isTensor())
       builder.help("elements are read one by one: `for j in 0..M { out[j] = x[i[j]] }`");
     builder.emit();

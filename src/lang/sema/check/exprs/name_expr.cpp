@@ -112,8 +112,7 @@ Expr* enumVariant(BodyState& body, Type type, const syn::Name& name, SourceRange
       return makeInt(body, type->decl->enumValues[i], type, range);
   auto builder =
       error(body, "E0321", name.range, base::concat("`", type->decl->name, "` has no variant `", name.text, "`"));
-  if (std::string close = nearest(name.text, type->decl->fields); !close.empty())
-    builder.help("did you mean `" + close + "`?");
+  diag::suggest(builder, nullptr, name.text, type->decl->fields);
   return errorExpr(body, range);
 }
 
@@ -143,8 +142,10 @@ static Expr* position(BodyState& body, const syn::MemberExpr* expr) {
     for (const PositionRow& known : kPositions)
       if (known.base == base->name.text)
         members.emplace_back(known.member);
-    error(body, "E0321", outer->name.range, base::concat("`", base->name.text, "` has no `", outer->name.text, "`"))
-        .help("it has " + base::join(members, ", "));
+    auto builder = error(body, "E0321", outer->name.range,
+                         base::concat("`", base->name.text, "` has no `", outer->name.text, "`"));
+    if (!diag::suggest(builder, nullptr, outer->name.text, members))
+      builder.help("it has " + base::join(members, ", "));
     return errorExpr(body, expr->range);
   }
   int64_t index = 0;
@@ -259,12 +260,13 @@ Expr* checkMemberOfValue(BodyState& body, Expr* base, const syn::Name& name, Sou
       error(body, "E0321", name.range, base::concat("`", text(body, type), "` has no field `", name.text, "`"));
   if (hasFields && aggregate->decl->range.isValid())
     builder.label(aggregate->decl->range, base::concat("`", aggregate->decl->name, "` is declared here"));
-  std::string close = hasFields ? nearest(name.text, aggregate->decl->fields) : "";
-  if (!close.empty())
-    builder.help("did you mean `" + close + "`?");
-  else if (const char* ours = type->isTensor() ? diag::nameElsewhere(name.text) : nullptr)
-    builder.help(base::concat("here this is ", ours));
-  else if (isBuiltinMethod(name.text))
+  const char* ours = type->isTensor() ? diag::nameElsewhere(name.text)
+                     : hasFields      ? nullptr
+                                      : diag::methodElsewhere(name.text);
+  if ((hasFields && diag::suggest(builder, nullptr, name.text, aggregate->decl->fields)) ||
+      (ours && diag::suggest(builder, ours, name.text, {})))
+    return errorExpr(body, range);
+  if (isBuiltinMethod(name.text))
     builder.help(base::concat("`", name.text, "` is a method; call it: `.", name.text, "()`"));
   else if (const auto& file = body.session.sources.file(range.file);
            file.lineOf(base->range.end) != file.lineOf(name.range.begin) && !hasFields)

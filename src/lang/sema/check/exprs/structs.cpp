@@ -14,6 +14,7 @@
 #include "lang/sema/check/types/shapes.h"
 
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 
 #include <algorithm>
 
@@ -180,14 +181,10 @@ static bool placeFields(BodyState& body, const syn::StructExpr* expr, const syn:
     while (at < item->fields.size() && item->fields[at].name.text != init.name.text)
       ++at;
     if (at == item->fields.size()) {
-      std::vector<std::string> names;
-      for (const syn::Field& field : item->fields)
-        names.emplace_back(field.name.text);
       auto builder = error(body, "E0322", init.name.range,
                            base::concat("`", item->name.text, "` has no field `", init.name.text, "`"));
       builder.label(item->name.range, "declared here");
-      if (std::string close = nearest(init.name.text, names); !close.empty())
-        builder.help("did you mean `" + close + "`?");
+      diag::suggest(builder, nullptr, init.name.text, syn::namesOf(item->fields));
       ok = false;
       continue;
     }

@@ -5,6 +5,7 @@
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/names/names.h"
 #include "lang/sema/check/names/scope.h"
+#include "lang/sema/check/session.h"
 
 #include "base/text.h"
 #include "diag/names_elsewhere.h"
@@ -23,7 +24,7 @@ static std::vector<std::string> visibleNames(const BodyState& body) {
   for (const ItemScope* scope = body.items; scope; scope = scope->parent)
     for (const auto& [name, symbol] : scope->symbols)
       names.emplace_back(name);
-  for (const char* name : {"thread", "block", "warp", "grid"})
+  for (const char* name : {"thread", "block", "warp", "grid", "return", "break", "continue"})
     names.emplace_back(name);
   addBuiltinNames(names);
   return names;
@@ -50,32 +51,42 @@ static bool hasWord(std::string_view text, std::string_view word) {
   return false;
 }
 
-/// Whether the same was said of this function already, or that a type in it is wrong which may declare the name.
-static bool isSaid(const BodyState& body, const syn::Name& name, const std::string& message) {
+bool isSaid(const BodyState& body, const syn::Name& name, const std::string& message) {
   if (!body.instance)
     return false;
   const SourceRange function = body.instance->item->range;
   return std::ranges::any_of(body.session.sink().all(), [&](const diag::Diagnostic& each) {
     const SourceRange other = each.position();
     const bool isHere = other.file == function.file && other.begin >= function.begin && other.end <= function.end;
-    return isHere &&
-           (each.message == message || (each.id == "E0329" && hasWord(body.session.sources.text(other), name.text)));
+    return isHere && (each.message == message || ((each.id == "E0210" || each.id == "E0329" || each.id == "E0332") &&
+                                                  hasWord(body.session.sources.text(other), name.text)));
   });
 }
 
-void unknownName(BodyState& body, const syn::Name& name, const syn::AssignExpr* assigned) {
+/// "Mode.Fast", if `Fast` is a variant of an enum in scope.
+static std::string variantNamed(const BodyState& body, std::string_view name) {
+  for (const ItemScope* scope = body.items; scope; scope = scope->parent)
+    for (const auto& [known, symbol] : scope->symbols)
+      if (symbol.kind == SymbolKind::Enum)
+        for (const syn::EnumVariant& variant : symbol.item->as<syn::EnumItem>()->variants)
+          if (variant.name.text == name)
+            return base::concat(known, ".", name);
+  return "";
+}
+
+void unknownName(BodyState& body, const syn::Name& name, const syn::AssignExpr* assigned, std::string_view member) {
   const std::string message = base::concat("there is no `", name.text, "` in scope");
   if (isSaid(body, name, message))
     return;
   auto builder = error(body, "E0201", name.range, message);
-  if (const char* ours = diag::nameElsewhere(name.text))
-    builder.help(base::concat("here this is ", ours));
-  else if (std::string close = nearest(name.text, visibleNames(body)); !close.empty())
-    builder.help("did you mean `" + close + "`?");
-  else if (assigned)
-    builder.help("declare it: `let " + shortText(body, assigned->range, name) + "`, or `var` if it changes");
-  else if (name.text == "block_m" || name.text == "block_n")
+  const char* ours = diag::nameElsewhere(member.empty() ? name.text : member);
+  if (const std::string variant = variantNamed(body, name.text); !variant.empty())
+    builder.help("write `" + variant + "`");
+  else if (!diag::suggest(builder, ours ? ours : diag::nameElsewhere(name.text), name.text, visibleNames(body)) &&
+           (name.text == "block_m" || name.text == "block_n"))
     builder.help("`block_m` and `block_n` exist in kernels with `@tile`");
+  if (assigned)
+    builder.help("declare it: `let " + shortText(body, assigned->range, name) + "`, or `var` if it changes");
 }
 
 const Symbol* findSymbol(BodyState& body, const syn::Expr* expr) {
@@ -109,8 +120,7 @@ void unknownInModule(BodyState& body, const Symbol& module, const syn::Name& nam
     names.emplace_back(known);
   auto builder =
       error(body, "E0204", name.range, base::concat("`", name.text, "` is not in `", module.scope->moduleName, "`"));
-  if (std::string close = nearest(name.text, names); !close.empty())
-    builder.help("did you mean `" + close + "`?");
+  diag::suggest(builder, nullptr, name.text, names);
 }
 
 }  // namespace vortex::lang

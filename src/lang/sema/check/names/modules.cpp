@@ -3,7 +3,9 @@
 #include "lang/sema/check/names/scope.h"
 #include "lang/sema/check/session.h"
 
+#include "base/file.h"
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 #include "lang/syntax/parser.h"
 
 #include <sys/stat.h>
@@ -175,11 +177,12 @@ void Modules::resolveImport(const PendingImport& pending) {
   }
   bindMissing(item, pending.scope);
   SourceRange range = source::join(item->path.front().range, item->path.back().range);
-  sink()
-      .error("E0203", range, base::concat("module `", session_.sources.text(range), "` is not found"))
-      .help("looked for " + base::join(tried, ", "));
+  auto builder = sink().error("E0203", range, base::concat("module `", session_.sources.text(range), "` is not found"));
+  for (const std::string& path : tried)
+    if (diag::suggest(builder, nullptr, item->path.back().text, base::stemsIn(folderOf(path), ".vx")))
+      break;
+  builder.help("looked for " + base::join(tried, ", "));
 }
-
 /// After a failed import its names exist, but mean nothing.
 void Modules::bindMissing(const syn::ImportItem* item, ItemScope* into) {
   const auto add = [&](const syn::Name& name) {
@@ -198,8 +201,7 @@ void Modules::importNames(const syn::ImportItem* item, ItemScope* into, ItemScop
     if (found == module->symbols.end()) {
       auto builder =
           sink().error("E0204", entry.name.range, base::concat("`", entry.name.text, "` is not in ", moduleText));
-      if (std::string close = nearest(entry.name.text, exportedNames(module)); !close.empty())
-        builder.help("did you mean `" + close + "`?");
+      diag::suggest(builder, nullptr, entry.name.text, exportedNames(module));
       bind(into, entry.alias.isPresent() ? entry.alias : entry.name,
            Symbol{SymbolKind::Missing, nullptr, into, entry.name.range, false});
       continue;

@@ -1,8 +1,6 @@
 #include "lang/sema/check/names/scope.h"
 #include "lang/sema/check/traits/traits.h"
 
-#include <algorithm>
-
 namespace vortex::lang {
 
 GenericValue* findGeneric(GenericEnv& env, std::string_view name) {
@@ -41,32 +39,6 @@ std::string text(const GenericEnv& env) {
   for (const GenericBinding& binding : env)
     out += (out.empty() ? "" : ", ") + std::string(binding.name) + " = " + text(binding.value);
   return out;
-}
-
-std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
-  std::string best;
-  size_t bestDistance = name.size() < 2 ? 0 : name.size() <= 3 ? 2 : name.size() / 3 + 1;  // a slip, not another word
-  for (const std::string& candidate : candidates) {
-    if (candidate.size() > 64 || name.size() > 64 || candidate == name)
-      continue;
-    std::vector<size_t> row(candidate.size() + 1);
-    for (size_t j = 0; j < row.size(); ++j)
-      row[j] = j;
-    for (size_t i = 1; i <= name.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j < row.size(); ++j) {
-        const size_t above = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (name[i - 1] == candidate[j - 1] ? 0 : 1)});
-        diagonal = above;
-      }
-    }
-    if (row.back() < bestDistance) {
-      bestDistance = row.back();
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 }  // namespace vortex::lang

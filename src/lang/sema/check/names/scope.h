@@ -81,7 +81,4 @@ std::string text(const GenericValue& value);
 /// "T = f32, N = 256".
 std::string text(const GenericEnv& env);
 
-/// The candidate closest to `name` by edit distance, if close enough to be a slip; else "".
-std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
-
 }  // namespace vortex::lang

@@ -11,6 +11,7 @@
 #include "lang/sema/check/types/resolve_type.h"
 
 #include "base/text.h"
+#include "diag/names_elsewhere.h"
 
 #include <algorithm>
 
@@ -75,8 +76,7 @@ std::optional<TraitRef> traitNamed(BodyState& body, const syn::Type* bound, Item
         names.emplace_back(known);
   auto builder = error(body, "E0201", bound->range,
                        base::concat("there is no trait `", body.session.sources.text(bound->range), "`"));
-  if (std::string close = nearest(last, names); !close.empty())
-    builder.help("did you mean `" + close + "`?");
+  diag::suggest(builder, nullptr, last, names);
   return std::nullopt;
 }
 

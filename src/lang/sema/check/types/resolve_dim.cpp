@@ -5,6 +5,7 @@
 #include "lang/sema/check/exprs/operators.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
+#include "lang/sema/check/names/lookup.h"
 #include "lang/sema/check/names/scope.h"
 #include "lang/sema/check/session.h"
 #include "lang/sema/check/types/generic_args.h"
@@ -206,7 +207,10 @@ std::optional<DimExpr> dimNamed(BodyState& body, const syn::Name& name, DimPolic
         binding.isScalarValue = true;
       }
   if ((policy == DimPolicy::Known || policy == DimPolicy::Result || !isUpper) && !binding.param) {
-    auto builder = error(body, "E0326", name.range, base::concat("the extent `", name.text, "` is not known here"));
+    const std::string message = base::concat("the extent `", name.text, "` is not known here");
+    if (isSaid(body, name, message))
+      return std::nullopt;
+    auto builder = error(body, "E0326", name.range, message);
     if (isUpper)
       builder.help(policy == DimPolicy::Result && !body.function->isKernel
                        ? "a parameter's shape binds it; for an extent that only the value has write `_`"

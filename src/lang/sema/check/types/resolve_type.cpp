@@ -174,10 +174,7 @@ Type resolveNamed(BodyState& body, const syn::NamedType* type, DimPolicy policy)
           candidates.emplace_back(name);
     auto builder = error(body, "E0210", type->range,
                          base::concat("there is no type `", body.session.sources.text(type->range), "`"));
-    if (const char* ours = diag::typeElsewhere(last.text))
-      builder.help(base::concat("here this is ", ours));
-    else if (std::string close = nearest(last.text, candidates); !close.empty())
-      builder.help("did you mean `" + close + "`?");
+    diag::suggest(builder, diag::typeElsewhere(last.text), last.text, candidates);
     return body.types.error();
   }
   switch (symbol->kind) {
