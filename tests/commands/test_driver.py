@@ -132,6 +132,7 @@ def test_build_wants_a_value_for_a_shared_tensors_dimension(vortex, tmp_path):
 
 def test_wrong_names_are_refused(vortex, kernels, tmp_path):
     failure(vortex("build", kernels, "--target", "sm_1", status=1), "E0806")
+    assert "did you mean `sm_90`?" in vortex("check", kernels, "--target", "sm90", status=1).stderr
     for unknown in ("sm_1", "sm_99", "cpu,sm_90", ""):
         failure(vortex("check", kernels, "--target", unknown, status=1), "E0806")
     failure(vortex("build", kernels, "--kernel", "nothing", status=1), "E0807")

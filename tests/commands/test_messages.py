@@ -110,7 +110,10 @@ def test_prints_its_version(vortex):
 
 @pytest.mark.parametrize("words, message", [
     (["frobnicate"], "no command `frobnicate`; there are run, build"),
-    (["check", "--frobnicate", "x.vx"], "--frobnicate"),
+    (["biuld", "x.vx"], "no command `biuld`; did you mean `build`?"),
+    (["check", "--frobnicate", "x.vx"], "`vortex check` has no option --frobnicate; --help"),
+    (["run", "--devcie", "cpu", "x.vx"], "`vortex run` has no option --devcie; did you mean `--device`?"),
+    (["check", "x.vx", "--trget=sm_90"], "no option --trget; did you mean `--target`?"),
     (["run"], "file is required"),
     ([], "subcommand is required"),
     (["run", "x.vx", "--seed", "-1"], "--seed: `-1` is not a number from 0"),

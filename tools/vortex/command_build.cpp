@@ -148,10 +148,15 @@ std::vector<const lang::Function*> chosenKernels(Session& session) {
     failWith(settings, "E0805", base::join(reasons, "; "));
   else if (!open.empty())
     tell(settings, "E0805", "left out: " + base::join(reasons, "; "));
-  else if (chosen.empty())
+  else if (chosen.empty()) {
+    std::vector<std::string> names;
+    for (const lang::Function* kernel : session.program().kernels)
+      names.push_back(kernel->name);
     failWith(settings, "E0807",
              settings.kernel.empty() ? "`" + settings.files[0] + "` has no kernel"
-                                     : "`" + settings.files[0] + "` has no kernel `" + settings.kernel + "`");
+                                     : "`" + settings.files[0] + "` has no kernel `" + settings.kernel + "`" +
+                                           didYouMean(settings.kernel, names));
+  }
   return chosen;
 }
 
@@ -287,7 +292,9 @@ bool checkTarget(const Settings& settings, const std::string& target) {
   const auto names = pipeline::targetNames();
   if (std::find(names.begin(), names.end(), target) != names.end())
     return true;
-  failWith(settings, "E0806", "there is no target `" + target + "`; `vortex targets` lists them");
+  failWith(settings, "E0806",
+           "there is no target `" + target + "`" + didYouMean(target, {names.begin(), names.end()}) +
+               "; `vortex targets` lists them");
   return false;
 }
 

@@ -136,6 +136,29 @@ static std::string notTaken(const Settings& settings, const FileOptions& options
   return "";
 }
 
+/// What is no command, or no option of it; empty: nothing.
+static std::string notKnown(CLI::App& app, const std::string& command, const std::vector<std::string>& words) {
+  std::vector<std::string> commands, options;
+  CLI::App* chosen = nullptr;
+  for (CLI::App* one : app.get_subcommands([](CLI::App*) { return true; })) {
+    commands.push_back(one->get_name());
+    chosen = one->get_name() == command ? one : chosen;
+  }
+  if (!chosen)
+    return vortex::base::concat("there is no command `", command, "`", didYouMean(command, commands), "; there are ",
+                                vortex::base::join(commands, ", "));
+  for (const CLI::App* each : {chosen, &app})
+    for (const CLI::Option* option : each->get_options())
+      for (const std::string& name : option->get_lnames())
+        options.push_back("--" + name);
+  for (const std::string& word : words)
+    if (const std::string name = word.substr(0, word.find('=')); word.size() > 2 && word.starts_with("--"))
+      if (std::ranges::find(options, name) == options.end())
+        return vortex::base::concat("`vortex ", command, "` has no option ", name, didYouMean(name, options),
+                                    "; --help lists what there is");
+  return "";
+}
+
 /// Lists and the like grow without a size known beforehand: then memory ends here, and the program as after any other error.
 [[noreturn]] static void endWithoutMemory() {
   static constexpr char kText[] =
@@ -249,19 +272,12 @@ int main(int argc, char** argv) {
   const bool wantsJson = std::ranges::find(arguments, "--json") != arguments.end();
   const auto command = std::find_if(arguments.begin(), arguments.end(),
                                     [](const std::string& word) { return !word.empty() && word[0] != '-'; });
-  if (command != arguments.end()) {
-    std::string known;
-    bool isKnown = false;
-    for (const CLI::App* one : app.get_subcommands([](CLI::App*) { return true; })) {
-      isKnown = isKnown || one->get_name() == *command;
-      known += (known.empty() ? "" : ", ") + one->get_name();
-    }
-    if (!isKnown) {
+  if (command != arguments.end())
+    if (const std::string wrong = notKnown(app, *command, arguments); !wrong.empty()) {
       settings.json = wantsJson;
-      failWith(settings, "E0810", vortex::base::concat("there is no command `", *command, "`; there are ", known));
+      failWith(settings, "E0810", wrong);
       return 2;
     }
-  }
   std::reverse(arguments.begin(), arguments.end());
   try {
     app.parse(arguments);

@@ -2,6 +2,7 @@
 
 #include "lang/flow/front.h"
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "chip/chip.h"
 #include "host/evaluator.h"
@@ -56,6 +57,11 @@ static void write(const Settings& settings, diag::Severity severity, std::string
     writeError(diag::renderJson({&diagnostic, 1}, none));
   else
     writeError(diag::renderText(diagnostic, none, {.color = diag::terminalTakesColor(STDERR_FILENO)}));
+}
+
+std::string didYouMean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string close = base::nearest(word, candidates);
+  return close.empty() ? "" : "; did you mean `" + close + "`?";
 }
 
 int failWith(const Settings& settings, std::string_view id, const std::string& message) {

@@ -50,6 +50,8 @@ private:
 
 /// "error: …" on stderr, or a JSON array with one diagnostic; returns 1.
 int failWith(const Settings& settings, std::string_view id, const std::string& message);
+/// "; did you mean `build`?" if the word is a slip of a candidate, else "".
+std::string didYouMean(std::string_view word, const std::vector<std::string>& candidates);
 /// What is no error, on the standard error.
 void tell(const Settings& settings, std::string_view id, const std::string& message);
 /// What `vortex test` and `vortex bench` say where nothing is marked with their attribute.
