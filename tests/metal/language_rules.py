@@ -162,3 +162,6 @@ rule("loops_that_run_once_past_their_end", "int", "uint k = i, end = uint(n[2] +
      lambda i: sum(2 * k - N[k & 7] for k in (range(i, 4) if i <= 4 else [i])))
 rule("counters_from_half_of_their_range_on", "uint", "uint end = 0x80000000u + uint(n[2]), s = 0; for (uint k = 0x7FFFFFFEu; k < end; ++k) s += uint(ulong(long(int(k)) * 3l) >> 33) + n[k & 7]; out[i] = s + i;",
      lambda i: u32(i + sum((((k + 2**31) % 2**32 - 2**31) * 3 % 2**64 >> 33) + N[k & 7] for k in range(0x7FFFFFFE, 0x80000002))))
+rule("vectors_of_bfloat_that_are_constants", "float",
+     "bfloat4 v = bfloat4(bfloat(1.5f)), w = bfloat4(1.0bf, 2.0bf, 3.0bf, 4.0bf); v.x = bfloat(x[i]); bfloat2 u = 3.0bf; out[i] = float(v.x) + 10 * float(v.w) + 100 * float(w.z) + float(u[i & 1]) + float(kBrainy[i & 1].y);",
+     lambda i: X[i] + 318 + (6 if i & 1 else 4), "constant bfloat2 kBrainy[2] = {bfloat2(1.0bf, 4.0bf), bfloat2(5.0bf, 6.0bf)};")

@@ -4,6 +4,7 @@
 #include "msl/flatten/clean.h"
 
 #include <cmath>
+#include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -64,7 +65,7 @@ public:
       return false;
     if (llvm::isa<llvm::UndefValue>(value))
       return true;
-    if (unsigned count = elementsOf(type)) {
+    if (unsigned count = countOf(type)) {
       for (unsigned i = 0; i < count; ++i)
         if (llvm::Constant* element = value->getAggregateElement(i);
             !element || !put(element, offset + placeOf(type, i)))
@@ -89,8 +90,29 @@ public:
     global_.setConstant(true);
   }
 
+  llvm::Constant* get(llvm::Type* type, uint64_t offset) const {
+    llvm::SmallVector<llvm::Constant*> elements;
+    for (unsigned i = 0; i < countOf(type); ++i)
+      elements.push_back(get(elementType(type, i), offset + placeOf(type, i)));
+    if (auto* record = llvm::dyn_cast<llvm::StructType>(type))
+      return llvm::ConstantStruct::get(record, elements);
+    if (auto* array = llvm::dyn_cast<llvm::ArrayType>(type))
+      return llvm::ConstantArray::get(array, elements);
+    if (type->isVectorTy())
+      return llvm::ConstantVector::get(elements);
+    if (!type->isIntegerTy() && !type->isFloatingPointTy())
+      return llvm::Constant::getNullValue(type);
+    const auto size = static_cast<unsigned>(layout_.getTypeStoreSize(type));
+    llvm::APInt bits(size * 8, 0);
+    llvm::LoadIntFromMemory(bits, bytes_.data() + offset, size);
+    bits = bits.trunc(static_cast<unsigned>(type->getPrimitiveSizeInBits()));
+    return type->isIntegerTy()
+               ? llvm::Constant::getIntegerValue(type, bits)
+               : llvm::ConstantFP::get(type->getContext(), llvm::APFloat(type->getFltSemantics(), bits));
+  }
+
 private:
-  static unsigned elementsOf(llvm::Type* type) {
+  static unsigned countOf(llvm::Type* type) {
     if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type))
       return vector->getNumElements();
     if (auto* array = llvm::dyn_cast<llvm::ArrayType>(type))
@@ -112,27 +134,6 @@ private:
       return record->getElementType(index);
     auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
     return vector ? vector->getElementType() : type->getArrayElementType();
-  }
-
-  llvm::Constant* get(llvm::Type* type, uint64_t offset) const {
-    llvm::SmallVector<llvm::Constant*> elements;
-    for (unsigned i = 0; i < elementsOf(type); ++i)
-      elements.push_back(get(elementType(type, i), offset + placeOf(type, i)));
-    if (auto* record = llvm::dyn_cast<llvm::StructType>(type))
-      return llvm::ConstantStruct::get(record, elements);
-    if (auto* array = llvm::dyn_cast<llvm::ArrayType>(type))
-      return llvm::ConstantArray::get(array, elements);
-    if (type->isVectorTy())
-      return llvm::ConstantVector::get(elements);
-    if (!type->isIntegerTy() && !type->isFloatingPointTy())
-      return llvm::Constant::getNullValue(type);
-    const auto size = static_cast<unsigned>(layout_.getTypeStoreSize(type));
-    llvm::APInt bits(size * 8, 0);
-    llvm::LoadIntFromMemory(bits, bytes_.data() + offset, size);
-    bits = bits.trunc(static_cast<unsigned>(type->getPrimitiveSizeInBits()));
-    return type->isIntegerTy()
-               ? llvm::Constant::getIntegerValue(type, bits)
-               : llvm::ConstantFP::get(type->getContext(), llvm::APFloat(type->getFltSemantics(), bits));
   }
 
   llvm::GlobalVariable& global_;
@@ -245,6 +246,23 @@ void refuseMissing(front::Unit& unit, const std::vector<Unevaluated>& left) {
                      "`, which has no value: give `[[function_constant(", constant.index, ")]]` one");
     return;
   }
+}
+
+std::optional<std::vector<llvm::Constant*>> elementsOf(const llvm::GlobalVariable& global, llvm::Type* elem,
+                                                       uint64_t elemBytes) {
+  const llvm::DataLayout& layout = global.getDataLayout();
+  auto* initial = const_cast<llvm::Constant*>(global.getInitializer());
+  std::optional<Image> image;  // LLVM reads no bfloat out of vectors
+  std::vector<llvm::Constant*> all;
+  for (uint64_t at = 0; at + elemBytes <= layout.getTypeAllocSize(global.getValueType()); at += elemBytes) {
+    llvm::Constant* value = llvm::ConstantFoldLoadFromConst(initial, elem, llvm::APInt(64, at), layout);
+    if (!value && !image && !image.emplace(const_cast<llvm::GlobalVariable&>(global)).put(initial, 0))
+      return std::nullopt;
+    if (!value)
+      value = image->get(elem, at);
+    all.push_back(llvm::isa<llvm::UndefValue>(value) ? nullptr : value);
+  }
+  return all;
 }
 
 }  // namespace vortex::msl::flatten

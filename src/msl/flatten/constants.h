@@ -20,4 +20,8 @@ std::vector<Unevaluated> setConstants(front::Unit& unit, const Request& request)
 /// A problem of the unit if the kernel, as simplified, uses a function constant that has no value.
 void refuseMissing(front::Unit& unit, const std::vector<Unevaluated>& left);
 
+/// The elements of a variable with an initial value, one after the other; null ones have none. Nothing: it is not all numbers.
+std::optional<std::vector<llvm::Constant*>> elementsOf(const llvm::GlobalVariable& global, llvm::Type* elem,
+                                                       uint64_t elemBytes);
+
 }  // namespace vortex::msl::flatten

@@ -1,11 +1,11 @@
 #include "msl/flatten/pointers.h"
 
 #include "msl/flatten/clean.h"
+#include "msl/flatten/constants.h"
 #include "msl/flatten/pointer_classes.h"
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/PostOrderIterator.h>
-#include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Operator.h>
@@ -75,12 +75,12 @@ private:
       if (!global->hasInitializer() || units > kMostUnits)
         return refuse(nullptr,
                       "the table `" + memory.name + "` is larger than " + std::to_string(kMostUnits) + " elements");
-      for (uint64_t unit = 0; unit < units; ++unit) {
-        auto* value = llvm::ConstantFoldLoadFromConst(const_cast<llvm::Constant*>(global->getInitializer()),
-                                                      memory.elem, llvm::APInt(64, unit * memory.unitBytes), layout_);
-        if (value && !llvm::isa<llvm::UndefValue>(value))
-          emitStore(static_cast<unsigned>(i), value, b_.getInt64(unit), b_.getTrue());
-      }
+      const auto values = elementsOf(*global, memory.elem, memory.unitBytes);
+      if (!values)
+        return refuse(nullptr, "the table `" + memory.name + "` is not all numbers");
+      for (uint64_t unit = 0; unit < units; ++unit)
+        if ((*values)[unit])
+          emitStore(static_cast<unsigned>(i), (*values)[unit], b_.getInt64(unit), b_.getTrue());
     }
   }
 
