@@ -5,6 +5,7 @@
 #include "ir/launch.h"
 #include "passes/build/build_phases.h"
 #include "passes/check_fused.h"
+#include "passes/covered_results.h"
 #include "passes/element_control.h"
 #include "passes/join_statements.h"
 #include "passes/plan/launch_control.h"
@@ -13,6 +14,7 @@
 #include "passes/separate_operands.h"
 #include "passes/sink_reshapes.h"
 #include "passes/small_reductions.h"
+#include "passes/split_reshapes.h"
 #include "passes/stream_reductions.h"
 #include "passes/tile_products.h"
 #include "passes/unit_dims.h"
@@ -308,10 +310,12 @@ LogicalResult makePhases(ModuleOp module, const TensorSchedule& rules, const Pla
     runAsOneBlock(kernels[0]);
     return success();
   }
+  dropCoveredZeros(*entries.begin(), kernels[0]);
   dropReshapesBack(kernels[0]);
   mergeReductions(kernels[0]);
-  unrollSmallReductions(kernels[0]);
+  unrollSmallReductions(kernels[0], !rules.fusedOnly);
   splitUnitReshapes(kernels[0]);
+  splitReshapes(kernels[0]);
   prepareElementControl(*entries.begin(), kernels[0]);
   if (rules.streamedStep > 0)
     streamReductions(module, rules.streamedStep);

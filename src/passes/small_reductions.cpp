@@ -10,10 +10,10 @@ using namespace mlir;
 
 namespace {
 
-constexpr int64_t kMost = 16;
+constexpr int64_t kMost = 16, kMostOfRow = 8;
 
-/// Of known extents, few elements each, and not the last dimensions alone: those are rows.
-bool isSmall(ir::ReduceOp reduce) {
+/// Of known extents, few elements each. `ofRows`: also of the last dimension alone.
+bool isSmall(ir::ReduceOp reduce, bool ofRows) {
   auto type = cast<RankedTensorType>(reduce.getValue().getType());
   ArrayRef<int64_t> dims = reduce.getDims();
   if (!isa<RankedTensorType>(reduce.getType()) || dims.empty())
@@ -25,7 +25,8 @@ bool isSmall(ir::ReduceOp reduce) {
       return false;
     elements *= extent;
   }
-  return dims.front() + static_cast<int64_t>(dims.size()) < type.getRank();
+  const bool isRow = dims.front() + static_cast<int64_t>(dims.size()) == type.getRank();
+  return !isRow || (ofRows && dims.size() == 1 && elements <= kMostOfRow);
 }
 
 /// Cheap to read from memory for each element of the result, and computed for nothing else.
@@ -105,9 +106,9 @@ void mergeReductions(ir::KernelOp kernel) {
   }
 }
 
-void unrollSmallReductions(ir::KernelOp kernel) {
+void unrollSmallReductions(ir::KernelOp kernel, bool ofRows) {
   for (auto reduce : llvm::to_vector(kernel.getBody().front().getOps<ir::ReduceOp>()))
-    if (isSmall(reduce) && isPlain(reduce.getValue()))
+    if (isSmall(reduce, ofRows) && isPlain(reduce.getValue()))
       unroll(reduce);
 }
 

@@ -9,7 +9,8 @@ namespace vortex::passes {
 void mergeReductions(ir::KernelOp kernel);
 
 /// Writes reductions along dimensions of known extents, at most 16 elements in all and a dimension that stays behind one of them, as elementwise work on
-/// slices. Blocks that reduce rows or columns would have two or three elements for a thread or a warp.
-void unrollSmallReductions(ir::KernelOp kernel);
+/// slices. Blocks that reduce rows or columns would have two or three elements for a thread or a warp. `ofRows`: also those along the last dimension alone,
+/// of at most 8 elements, for targets whose vectors run along another one then.
+void unrollSmallReductions(ir::KernelOp kernel, bool ofRows);
 
 }  // namespace vortex::passes

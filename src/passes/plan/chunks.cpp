@@ -65,7 +65,7 @@ SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeA
     if (dot)
       wanted = dotChunk(cluster, dot, axis);
     else if (squares.size() > 1)
-      wanted = size(squares.contains(axis) ? squareSide(cluster) : 1);
+      wanted = squarePiece(cluster, squares, axis);
     else if (i + 1 == cluster.parallel.size() && isInnermost(cluster, axis) && !writesOnlyRows(cluster))
       wanted = combine(SizeOp::Max, left, size(schedule_.minInner));
     // Tiles of fixed size keep the offsets of blocks multiples of a constant.
@@ -229,6 +229,35 @@ int64_t Chunks::squareSide(const Cluster& cluster) {
   while (schedule_.squareBytes != 0 && side * (side * bytes + 4) > schedule_.squareBytes)
     side /= 2;
   return side;
+}
+
+/// Of an axis of a cluster that takes squares. What short axes leave of a square the others have, first those of the square: where tiles have their
+/// place in shared memory, only of extents that are known before the launch, as their bounds decide how much a tile takes.
+ir::SizeAttr Chunks::squarePiece(const Cluster& cluster, const AxisSet& squares, Axis axis) {
+  ir::SizeAttr side = size(squareSide(cluster)), left = size(1);
+  for (size_t i = 0; i < squares.size(); ++i)
+    left = combine(SizeOp::Mul, left, side);
+  auto take = [&](Axis other, ir::SizeAttr wanted) {
+    ir::SizeAttr extent = axes_.extent(other);
+    const bool isKnown = schedule_.squareBytes == 0 || ir::constantSize(extent);
+    ir::SizeAttr own = isKnown ? combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, wanted)) : wanted;
+    left = combine(SizeOp::FloorDiv, left, own);
+  };
+  if (squares.contains(axis)) {
+    for (Axis other : squares)
+      if (other != axis)
+        take(other, side);
+    return combine(SizeOp::Max, side, combine(SizeOp::Mul, combine(SizeOp::FloorDiv, left, side), side));
+  }
+  for (Axis other : squares)
+    take(other, squarePiece(cluster, squares, other));
+  for (Axis other : llvm::reverse(cluster.parallel)) {
+    if (other == axis)
+      break;
+    if (!squares.contains(other))
+      take(other, left);
+  }
+  return combine(SizeOp::Max, size(1), left);
 }
 
 /// Parallel axes whose elements are neighbours in some tensor that has those of another tensor, too: a transpose. A tensor without the other's axis

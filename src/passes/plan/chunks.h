@@ -63,6 +63,7 @@ private:
   int64_t mostPerBlock(const Cluster& cluster);
   ir::SizeAttr elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner);
   int64_t squareSide(const Cluster& cluster);
+  ir::SizeAttr squarePiece(const Cluster& cluster, const AxisSet& squares, Axis axis);
   AxisSet squareAxes(const Cluster& cluster);
   ir::SizeAttr balancedRows(Axis axis);
   ir::SizeAttr dotChunk(const Cluster& cluster, ir::DotOp dot, Axis axis);

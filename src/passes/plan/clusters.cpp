@@ -487,6 +487,9 @@ void Clusters::finish(Cluster& cluster) const {
       if (isSplit && !llvm::is_contained(cluster.parallel, axis))
         cluster.parallel.push_back(axis);
     }
+  // Neighbours lie along the last dimension that has any.
+  while (cluster.parallel.size() > 1 && ir::constantSize(axes_.extent(cluster.parallel.back())) == 1)
+    cluster.parallel.pop_back();
   if (cluster.parallel.empty())
     cluster.kind = Cluster::Kind::Serial;
 }

@@ -79,12 +79,20 @@ private:
   void emitReducePass(const Pass& pass);
   void emitStorePass(const Pass& pass);
   void emitStoreLoops(const Pass& pass, const Values& inner);
+  // across.cpp
+  std::optional<unsigned> dimAcross(const Pass& pass);
+  llvm::Value* runsAcross(const Pass& pass, unsigned along, unsigned lanes);
+  bool readsAlong(const Pass& pass, unsigned along);
+  void emitAcross(const Pass& pass, unsigned along, unsigned lanes);
+  void storeAcross(const Pass& pass, unsigned along, const At& at, uint64_t count);
+  void emitSquares(const Pass& pass, const Values& inner, unsigned lanes);
+  unsigned storeLanes(const Pass& pass);
   void emitStoreVectors(const Pass& pass, llvm::Value* count);
   /// streamLanes: around the caches, for addresses aligned to vectors of so many elements; 0: not.
   void storeRoots(const Pass& pass, const At& at, unsigned streamLanes);
   unsigned passCost(const Pass& pass);
   void primeInvariants(const Pass& pass);
-  Values collapse(const Pass& pass);
+  Values collapse(const Pass& pass, llvm::Value*& isFlat);
   llvm::Value* streamingHead(const Pass& pass, unsigned lanes, llvm::Value* count, llvm::Value*& streaming);
   llvm::Value* wantsStreaming();
   At rowPosition() const;

@@ -16,6 +16,8 @@ static constexpr uint64_t kPrefetchRow = 16 << 10;
 
 /// In streams of dear elements, those between a load and its prefetch; cheap ones keep enough loads in flight by themselves.
 static constexpr uint64_t kPrefetchAhead = 1024;
+/// Elements of a square's row: what the schedule makes it.
+static constexpr unsigned kSquareSide = 32;
 /// Cost from which arithmetic, and registers for it, bound a loop.
 static constexpr unsigned kDearElement = 12;
 
@@ -297,7 +299,46 @@ void Group::storeRoots(const Pass& pass, const At& at, unsigned streamLanes) {
 void Group::emitStorePass(const Pass& pass) {
   if (pass.inner.empty())
     return storeRoots(pass, rowPosition(), 0);
-  emitStoreLoops(pass, collapse(pass));
+  Value* isFlat = nullptr;
+  Values inner = collapse(pass, isFlat);
+  std::optional<unsigned> along = dimAcross(pass);
+  unsigned lanes = along ? storeLanes(pass) : 0;
+  Value* across = along ? runsAcross(pass, *along, lanes) : nullptr;
+  if (across && isFlat)
+    across = e_.ir.CreateAnd(across, e_.ir.CreateNot(isFlat));
+  if (!across)
+    return emitStoreLoops(pass, inner);
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(across); known && known->isOne())
+    return emitAcross(pass, *along, lanes);
+  auto framed = [&](llvm::function_ref<void()> body) {
+    Frame frame(v_);
+    body();
+    return Values{};
+  };
+  emit::emitIf(
+      e_.ir, across, [&] { return framed([&] { emitAcross(pass, *along, lanes); }); },
+      [&] { return framed([&] { emitSquares(pass, inner, lanes); }); });
+}
+
+/// Short rows, as squares of transposes have them, are worth no loops but the one for what is left of a row.
+void Group::emitSquares(const Pass& pass, const Values& inner, unsigned lanes) {
+  Value* side = e_.i64(std::max(kSquareSide, 2 * lanes));
+  Values ofSquare = inner;
+  ofSquare.back() = e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, inner.back(), side);
+  auto loops = [&](const Values& extents) {
+    Frame frame(v_);
+    emitStoreLoops(pass, extents);
+    return Values{};
+  };
+  emit::emitIf(
+      e_.ir, e_.ir.CreateICmpULE(inner.back(), side), [&] { return loops(ofSquare); }, [&] { return loops(inner); });
+}
+
+unsigned Group::storeLanes(const Pass& pass) {
+  llvm::SmallVector<mlir::Value> values;
+  for (unsigned root : pass.roots)
+    values.push_back(roots_[root].value);
+  return chooseLanes(e_, elementTypes(v_, values));
 }
 
 void Group::emitStoreLoops(const Pass& pass, const Values& inner) {
@@ -317,10 +358,7 @@ void Group::emitStoreLoops(const Pass& pass, const Values& inner) {
 
 void Group::emitStoreVectors(const Pass& pass, Value* count) {
   primeInvariants(pass);
-  llvm::SmallVector<mlir::Value> values;
-  for (unsigned root : pass.roots)
-    values.push_back(roots_[root].value);
-  LoopShape shape{chooseLanes(e_, elementTypes(v_, values)), 1};
+  LoopShape shape{storeLanes(pass), 1};
   if (shape.lanes > 1)
     shape.copies = copiesFor(passCost(pass));
   Value* streaming = streaming_;
@@ -338,8 +376,8 @@ void Group::emitStoreVectors(const Pass& pass, Value* count) {
 }
 
 /// Purely elementwise passes over rows that follow each other in memory run as one long row: the outer loops get one iteration. Decided when
-/// the block runs.
-Values Group::collapse(const Pass& pass) {
+/// the block runs: `isFlat`, null where they cannot.
+Values Group::collapse(const Pass& pass, Value*& isFlat) {
   unsigned rows = indices_.size(), rank = pass.inner.size();
   if (rank < 2 || rows != 0)
     return pass.inner;
@@ -375,6 +413,7 @@ Values Group::collapse(const Pass& pass) {
     for (unsigned dim = 0; dim + 1 < rank; ++dim)
       flat = ir.CreateAnd(flat, ir.CreateICmpEQ(place.view.strides[dim],
                                                 ir.CreateMul(pass.inner[dim + 1], place.view.strides[dim + 1])));
+  isFlat = flat;
   Values inner;
   Value* total = e_.i64(1);
   for (Value* extent : pass.inner)

@@ -87,15 +87,28 @@ Value* lanePointer(Emitter& e, const Place& place, Value* offsets, Value* lane) 
                               e.ir.CreateExtractElement(offsets, lane));
 }
 
+/// Of all lanes: from one to the next where they are equally far apart.
+Values lanePointers(Emitter& e, const Place& place, const Lane& offset, unsigned lanes) {
+  Values pointers;
+  Value* vector = offset.isAffine() ? nullptr : LaneMath(e.ir, lanes).vector(offset);
+  for (unsigned lane = 0; lane < lanes; ++lane)
+    pointers.push_back(vector ? lanePointer(e, place, vector, e.ir.getInt64(lane))
+                              : emit::elementPointer(e.ir, place.view.elementType,
+                                                     lane ? pointers.back() : place.view.pointer,
+                                                     lane ? offset.stride : offset.value));
+  return pointers;
+}
+
 /// Elements anywhere: gathered where the machine can, else lane by lane.
-Value* gather(Emitter& e, const Place& place, const At& at, Value* offsets, Value* mask) {
+Value* gather(Emitter& e, const Place& place, const At& at, const Lane& offset, Value* mask) {
   llvm::IRBuilder<>& ir = e.ir;
   mlir::Type type = place.view.elementType;
   uint64_t bytes = emit::elementBytes(type);
   llvm::Type* memory = emit::memoryType(e.context(), type, at.lanes);
   llvm::Constant* zeros = llvm::Constant::getNullValue(memory);
   if (e.features.avx2 && bytes >= 4 && (mask || e.features.avx512)) {
-    Value* pointers = ir.CreateGEP(emit::memoryType(e.context(), type), place.view.pointer, offsets);
+    Value* pointers =
+        ir.CreateGEP(emit::memoryType(e.context(), type), place.view.pointer, LaneMath(ir, at.lanes).vector(offset));
     if (!mask)
       mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(ir.getInt1Ty(), at.lanes));
     return emit::fromMemory(ir, type, ir.CreateMaskedGather(memory, pointers, llvm::Align(bytes), mask, zeros));
@@ -103,14 +116,13 @@ Value* gather(Emitter& e, const Place& place, const At& at, Value* offsets, Valu
   llvm::Type* element = memory->getScalarType();
   if (!mask) {
     Value* result = llvm::PoisonValue::get(memory);
-    for (unsigned lane = 0; lane < at.lanes; ++lane)
-      result = ir.CreateInsertElement(
-          result, ir.CreateAlignedLoad(element, lanePointer(e, place, offsets, ir.getInt64(lane)), llvm::Align(bytes)),
-          lane);
+    for (auto [lane, pointer] : llvm::enumerate(lanePointers(e, place, offset, at.lanes)))
+      result = ir.CreateInsertElement(result, ir.CreateAlignedLoad(element, pointer, llvm::Align(bytes)), lane);
     return emit::fromMemory(ir, type, result);
   }
   llvm::AllocaInst* slot = emit::entryAlloca(ir, memory);
   ir.CreateStore(zeros, slot);
+  Value* offsets = LaneMath(ir, at.lanes).vector(offset);
   emit::emitForActiveLanes(ir, mask, [&](Value* lane) {
     Value* loaded = ir.CreateAlignedLoad(element, lanePointer(e, place, offsets, lane), llvm::Align(bytes));
     ir.CreateStore(loaded, ir.CreateGEP(element, slot, lane));
@@ -145,7 +157,7 @@ Value* loadElements(Emitter& e, const Place& place, const At& at, bool inside, V
     Value* pointer = emit::elementPointer(ir, type, place.view.pointer, address.offset.value);
     loaded = emit::emitLoad(ir, e.features, type, pointer, at.lanes, mask);
   } else {
-    loaded = gather(e, place, at, math.vector(address.offset), mask);
+    loaded = gather(e, place, at, address.offset, mask);
   }
   return guard && place.other ? ir.CreateSelect(guard, loaded, emit::splat(ir, place.other, at.lanes)) : loaded;
 }
@@ -165,16 +177,41 @@ void storeElements(Emitter& e, const Place& place, const At& at, Value* value, b
       return emit::emitStore(ir, e.features, type, value, pointer, at.lanes, mask);
     return emit::emitStreamingStore(ir, type, value, pointer, streamLanes * emit::elementBytes(type));
   }
-  Value* offsets = math.vector(address.offset);
   Value* stored = emit::toMemory(ir, type, value);
-  auto storeLane = [&](Value* lane) {
-    ir.CreateAlignedStore(ir.CreateExtractElement(stored, lane), lanePointer(e, place, offsets, lane),
-                          llvm::Align(emit::elementBytes(type)));
+  auto storeLane = [&](Value* lane, Value* pointer) {
+    ir.CreateAlignedStore(ir.CreateExtractElement(stored, lane), pointer, llvm::Align(emit::elementBytes(type)));
   };
-  if (mask)
-    return emit::emitForActiveLanes(ir, mask, storeLane);
+  if (mask) {
+    Value* offsets = math.vector(address.offset);
+    return emit::emitForActiveLanes(ir, mask,
+                                    [&](Value* lane) { storeLane(lane, lanePointer(e, place, offsets, lane)); });
+  }
+  for (auto [lane, pointer] : llvm::enumerate(lanePointers(e, place, address.offset, at.lanes)))
+    storeLane(ir.getInt64(lane), pointer);
+}
+
+void storeTogether(Emitter& e, const Place& place, const At& at, llvm::ArrayRef<Value*> values) {
+  llvm::IRBuilder<>& ir = e.ir;
+  mlir::Type type = place.view.elementType;
+  const unsigned count = values.size(), all = at.lanes * count;
+  // Side by side first: a shuffle takes two vectors.
+  Value* together = values[0];
+  for (unsigned number = 1; number < count; ++number) {
+    llvm::SmallVector<int> padded(at.lanes * number, -1), joined;
+    for (unsigned lane = 0; lane < at.lanes; ++lane)
+      padded[lane] = static_cast<int>(lane);
+    for (unsigned lane = 0; lane < at.lanes * (number + 1); ++lane)
+      joined.push_back(static_cast<int>(lane));
+    together = ir.CreateShuffleVector(together, ir.CreateShuffleVector(values[number], padded), joined);
+  }
+  llvm::SmallVector<int> order;
   for (unsigned lane = 0; lane < at.lanes; ++lane)
-    storeLane(ir.getInt64(lane));
+    for (unsigned number = 0; number < count; ++number)
+      order.push_back(static_cast<int>(number * at.lanes + lane));
+  together = ir.CreateShuffleVector(together, order);
+  Address address = addressOf(e, place, at, true);
+  emit::emitStore(ir, e.features, type, together,
+                  emit::elementPointer(ir, type, place.view.pointer, address.offset.value), all);
 }
 
 void prefetchElements(Emitter& e, const Place& place, const At& at) {

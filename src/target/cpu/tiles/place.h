@@ -51,6 +51,8 @@ void storeElements(Emitter& e, const Place& place, const At& at, llvm::Value* va
                    unsigned streamLanes = 0);
 
 /// Asks for the cache lines of neighbouring elements, which need not exist; does nothing for elements that are not neighbours.
+/// `values[k]` has what stands k elements behind the places of `at`, which are as far apart as there are values: all of it lies together.
+void storeTogether(Emitter& e, const Place& place, const At& at, llvm::ArrayRef<llvm::Value*> values);
 void prefetchElements(Emitter& e, const Place& place, const At& at);
 
 /// i < count for lanes i, <lanes x i1>.
