@@ -3,6 +3,7 @@
 
 #include "ir/guarded_slice.h"
 #include "ir/index_range.h"
+#include "ir/product_marks.h"
 #include "ir/tile_sizes.h"
 #include "lang/sema/element.h"
 
@@ -234,6 +235,8 @@ Value Emitter::evalDot(const Expr& expr, Value acc) {
   auto dot = b_.create<ir::DotOp>(at, acc.getType(), lhs, rhs, acc);
   if (context_.function.kernel && context_.function.kernel->allowsTf32 && mlir::getElementTypeOrSelf(lhs).isF32())
     dot->setAttr("vx.tf32", b_.getUnitAttr());
+  if (context_.function.kernel && context_.function.kernel->strict && mlir::getElementTypeOrSelf(lhs).isF32())
+    dot->setAttr(ir::kOperandsAsWritten, b_.getUnitAttr());
   return dot;
 }
 

@@ -8,6 +8,7 @@
 #include "passes/covered_results.h"
 #include "passes/element_control.h"
 #include "passes/join_statements.h"
+#include "passes/narrow_operands.h"
 #include "passes/plan/launch_control.h"
 #include "passes/plan/planner.h"
 #include "passes/rows_first.h"
@@ -226,6 +227,8 @@ private:
   }
 
   LogicalResult plan(ir::KernelOp piece) {
+    if (!rules_.bulkTiles.empty())
+      convertBeforeRepeating(piece);
     separateOperands(piece);
     auto plan = planKernel(module_, entry_, piece, rules_, lets_);
     if (!plan)
@@ -295,6 +298,7 @@ LogicalResult makeSteps(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel,
 }  // namespace
 
 LogicalResult makePhases(ModuleOp module, const TensorSchedule& rules, const PlanObserver& observer) {
+  narrowOperands(module);
   SmallVector<ir::KernelOp> kernels;
   for (auto kernel : module.getOps<ir::KernelOp>())
     if (kernel.getWholeTensor())

@@ -2,33 +2,13 @@
 
 #include "ir/simplify.h"
 #include "ir/vx.h"
+#include "passes/narrow_operands.h"
 
 namespace vortex::passes {
 
 namespace {
 
 using mlir::Value;
-
-/// The tile that `value` widens, moved like `value` moves it: transposed, repeated, sliced, regrouped. Null if it is none of `element`s.
-Value beforeWidening(mlir::OpBuilder& builder, Value value, mlir::Type element) {
-  mlir::Operation* op = value.getDefiningOp();
-  if (!op)
-    return {};
-  if (llvm::isa<mlir::arith::ExtFOp, mlir::arith::ExtSIOp, mlir::arith::ExtUIOp>(op))
-    return mlir::getElementTypeOrSelf(op->getOperand(0)) == element ? op->getOperand(0) : Value();
-  if (!llvm::isa<ir::TransposeOp, ir::BroadcastOp, ir::SliceOp, ir::ReshapeOp>(op))
-    return {};
-  Value narrow = beforeWidening(builder, op->getOperand(0), element);
-  if (!narrow)
-    return {};
-  mlir::OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(op);
-  mlir::Operation* moved = builder.clone(*op);
-  moved->setOperand(0, narrow);
-  auto type = llvm::cast<mlir::RankedTensorType>(value.getType());
-  moved->getResult(0).setType(mlir::RankedTensorType::get(type.getShape(), element));
-  return moved->getResult(0);
-}
 
 /// Rounding what was widened gives it back. Operands of products meet this: they are computed wide and stored narrow.
 void dropRoundTrips(mlir::ModuleOp module) {
