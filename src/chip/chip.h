@@ -25,6 +25,8 @@ struct ProductCosts {
   uint32_t tileCycles = 0, tileResults = 1;
   uint32_t multiplyAdds16 = 0;  ///< of 16-bit elements, per cycle
   uint32_t sharedBytes = 0;     ///< per cycle
+  uint32_t elementSlots =
+      0;  ///< issue slots of lanes that an element of an operand takes which threads bring, beside what computes it
 };
 
 /// The instructions that multiply matrices.

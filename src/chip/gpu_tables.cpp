@@ -56,7 +56,8 @@ constexpr Gpu kSm90 = {
                  .tileCycles = 1780,
                  .tileResults = 128 * 256,
                  .multiplyAdds16 = 2048,
-                 .sharedBytes = 128},
+                 .sharedBytes = 128,
+                 .elementSlots = 90},
 };
 
 constexpr Gpu kSm80 = {

@@ -15,6 +15,8 @@ LaunchOp findLaunch(mlir::ModuleOp module);
 LaunchOp launchOf(EntryOp entry);
 /// On a temporary of an entry: the number of the parameter whose view it is in launches that run no kernel which writes it.
 inline constexpr llvm::StringLiteral kStandsFor = "stands_for";
+/// On a temporary whose rows have room for more: the extents of the tensor that it holds.
+inline constexpr llvm::StringLiteral kHeldExtents = "held";
 /// The step that runs a kernel.
 PhaseOp phaseOf(LaunchOp launch, KernelOp kernel);
 

@@ -96,12 +96,12 @@ private:
 
   /// What is multiplied, and whether it has no sign. Only 16-bit elements may lie across the depth.
   std::optional<std::pair<Type, bool>> addOperand(bool isA) {
-    auto source = sourceOf(dot_, isA, [](Value) { return false; });
-    auto load = source ? source->tile.getDefiningOp<ir::TileLoadOp>() : nullptr;
+    const OperandSource source = sourceOf(dot_, isA, [](Value) { return false; });
+    auto load = source.tile.getDefiningOp<ir::TileLoadOp>();
     if (!load || !isZeroOutside(load))
       return std::nullopt;
-    const Type element = source->element;
-    const auto depth = static_cast<unsigned>(isA ? source->columns : source->rows);
+    const Type element = source.element;
+    const auto depth = static_cast<unsigned>(isA ? source.columns : source.rows);
     const bool isNarrowFloat = element.isFloat8E4M3FN() || element.isFloat8E5M2();
     const bool isInner = depth + 1 == static_cast<unsigned>(load.getType().getRank());
     const bool fits = isMultiplied(element, dot_) && (isInner || element.getIntOrFloatBitWidth() == 16) &&
@@ -109,7 +109,7 @@ private:
     loads_.push_back(load);
     if (!fits || !requireReachable(load.getView()) || !isZero(load.getOffsets()[depth]) || !requireDepth(load, depth))
       return std::nullopt;
-    return std::pair(element, source->isUnsigned);
+    return std::pair(element, source.isUnsigned);
   }
 
   static bool isZero(Value offset) {

@@ -24,15 +24,31 @@ OTHERS = {
     "i32": "kernel mm(x: &Tensor<i32, [M, K]>, w: &Tensor<i32, [K, N]>) -> Tensor<i32, [M, N]> { return x @ w }",
     "i8 in i64": "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [K, N]>) -> Tensor<i64, [M, N]> { return x @ w }",
     "signed and unsigned": "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<u8, [K, N]>) -> Tensor<i32, [M, N]> { return (x as i32) @ (w as i32) }",
-    "rounded on the way": "kernel mm(x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [N, K]>) -> Tensor<f32, [M, N]> { return ((x as f8e4m3) as bf16) @ w.transpose() }",
-    "f32 rounded on the way": "@precision(tf32)\nkernel mm(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [N, K]>) -> Tensor<f32, [M, N]> { return ((x as bf16) as f32) @ w.transpose() }",
     "a sign that is cut": "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [N, K]>) -> Tensor<i32, [M, N]> { return (((x as i16) as u16) as i32) @ (((w as i16) as u16) as i32).transpose() }",
-    "a computed operand": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, N]>) -> Tensor<f16, [M, N]> { return (x * 2.0) @ w }",
     # Pairs of columns are loaded at once: an odd first column would be misaligned, a slice with other bounds may need a check.
     "a slice beside it": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, 256]>, y: &Tensor<f16, [M, 264]>) -> Tensor<f16, [M, 256]> { return x @ w + y[.., 1..257] }",
     "a slice of a computed tensor": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, 256]>, y: &Tensor<f16, [M, 264]>) -> Tensor<f16, [M, 256]> { return x @ w + (y + 1.0)[.., 1..257] }",
     "rows of another tensor": "kernel mm(x: &Tensor<f16, [128, K]>, w: &Tensor<f16, [K, N]>, y: &Tensor<f16, [256, N]>) -> Tensor<f16, [128, N]> { return x @ w + y[64..192, ..] }",
     "a result of bytes": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, N]>) -> Tensor<bool, [M, N]> { return x @ w > 0.0 }"}
+
+# What is multiplied, and how many operands a phase of its own writes.
+WRITTEN = {
+    "rounded on the way": (".f32.bf16.bf16", 1, "kernel mm(x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [N, K]>) -> Tensor<f32, [M, N]> { return ((x as f8e4m3) as bf16) @ w.transpose() }"),
+    "f32 rounded on the way": (".f32.tf32.tf32", 1, "@precision(tf32)\nkernel mm(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [N, K]>) -> Tensor<f32, [M, N]> { return ((x as bf16) as f32) @ w.transpose() }"),
+    "scaled": (".f32.f16.f16", 1, "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, N]>) -> Tensor<f16, [M, N]> { return (x * 2.0) @ w }"),
+    "cast": (".f32.bf16.bf16", 1, "kernel mm(x: &Tensor<f32, [M, K]>, y: &Tensor<bf16, [K, N]>) -> Tensor<f32, [M, N]> { return ((x as bf16) @ y) as f32 }"),
+    "both, turned": (".f32.f16.f16", 2, "kernel mm(x: &Tensor<f32, [K, M]>, y: &Tensor<f32, [N, K]>) -> Tensor<f16, [M, N]> { return (x as f16).transpose() @ (y.transpose() as f16) }"),
+    "scales of columns": (".f32.bf16.bf16", 1, "kernel mm(x: &Tensor<bf16, [B, M, K]>, w: &Tensor<i8, [K, N]>, s: &Tensor<bf16, [N]>) -> Tensor<bf16, [B, M, N]> { return x @ (w as bf16 * s) }"),
+    "activation": (".f32.bf16.bf16", 1, "kernel mm(x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [K, N]>) -> Tensor<bf16, [M, N]> { return (x / (1.0 + exp(-x))) @ w }"),
+    "norm": (".f32.bf16.bf16", 1, "kernel mm(x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [K, N]>) -> Tensor<bf16, [M, N]> { return (x / sqrt((x * x).mean(dim = -1, keepdim = true) + 1e-5)) @ w }"),
+    "f8, across": (".f32.e4m3.e4m3", 2, "kernel mm(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> { let c: Tensor<f32, [M, N]> = (x as f8e4m3) @ (w as f8e4m3); return c }"),
+    "i8": (".s32.s8.s8", 1, "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [N, K]>) -> Tensor<i32, [M, N]> { return ((x + x) as i32) @ (w as i32).transpose() }")}
+WIDENED = {
+    "i8": (".s32.s8.s8", "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [N, K]>) -> Tensor<i32, [M, N]> { return (x as i32) @ (w as i32).transpose() }"),
+    "u8": (".s32.u8.u8", "kernel mm(x: &Tensor<u8, [M, K]>, w: &Tensor<u8, [N, K]>) -> Tensor<i32, [M, N]> { return (x as i32) @ (w as i32).transpose() }"),
+    "bf16": (".f32.bf16.bf16", "kernel mm(x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [N, K]>) -> Tensor<f32, [M, N]> { return (x as f32) @ (w as f32).transpose() }"),
+    "f8": (".f32.e5m2.e5m2", "kernel mm(x: &Tensor<f8e5m2, [M, K]>, w: &Tensor<f8e5m2, [N, K]>) -> Tensor<f32, [M, N]> { return (x as f32) @ (w as f32).transpose() }"),
+    "a batch of one matrix": (".f32.bf16.bf16", "kernel mm(x: &Tensor<bf16, [B, M, K]>, w: &Tensor<bf16, [K, N]>) -> Tensor<bf16, [B, M, N]> { return x @ w }")}
 
 
 def build(vortex, tmp_path, program, *arguments):
@@ -123,6 +139,29 @@ def check_assembly(tmp_path, code):
     assert done.stderr.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(products), done.stderr
     # C7519 is an arrive before the first product; the others say that products wait for each other or registers are not set aside.
     assert set(re.findall(r"C75\d\d", done.stderr)) <= {"C7519"}, done.stderr
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_computed_operands_are_written_before(vortex, tmp_path, case):
+    instruction, count, program = WRITTEN[case]
+    code = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "asm").stdout
+    products = bulk(code)
+    assert products and all(instruction in text for text in products.values())
+    phases = {found[0] for name in entries(code) if (found := re.search(r"_(operand|turn)_\d+", name))}
+    assert len(phases) == count
+    if shutil.which("ptxas"):
+        check_assembly(tmp_path, code)
+
+
+@pytest.mark.parametrize("case", WIDENED)
+def test_widened_operands_are_multiplied_as_they_lie(vortex, tmp_path, case):
+    instruction, program = WIDENED[case]
+    code = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "asm").stdout
+    products = bulk(code)
+    assert products and all(instruction in text for text in products.values())
+    assert not any("_operand_" in name for name in entries(code))
+    if "f32" in instruction and case != "a batch of one matrix":
+        assert not bulk(build(vortex, tmp_path, "@strict\n" + program, "--target", "sm_90", "--emit", "asm").stdout)
 
 
 def test_roles_and_rings_are_printed(vortex, tmp_path):

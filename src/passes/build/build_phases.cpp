@@ -80,10 +80,8 @@ private:
     PhaseBuilder builder(kernel_, kernel, plan_.axes, plan_.clusters, plan_.temporaries);
     builder.partials = plan_.partials;
     builder.arguments = &plan_.arguments;
-    for (const AlignedCopy& copy : phase.copies) {
-      ir::TileLoadOp load = copy.load;
-      builder.copies[load.getResult()] = copy.copy;
-    }
+    for (const AlignedCopy& copy : phase.copies)
+      builder.copies[copy.tile] = copy.copy;
     if (phase.work == Work::Combine)
       builder.partials[phase.subject->getResult(0)] = phase.source;
     if (phase.work == Work::LookBack)
@@ -108,7 +106,7 @@ private:
                                                    ir::Axis::X);
     };
     switch (phase.work) {
-    case Work::Copy: builder.emitCopy(cast<ir::TileLoadOp>(phase.subject), phase.copy); break;
+    case Work::Copy: builder.emitCopy(phase.subject->getResult(0), phase.copy); break;
     case Work::PartialReduce: builder.emitPartial(cast<ir::ReduceOp>(phase.subject), number(), phase.target); break;
     case Work::PartialProduct:
       builder.emitPartialProduct(cast<ir::DotOp>(phase.subject), number(), phase.target);

@@ -138,16 +138,16 @@ Value PhaseBuilder::loadCopy(Value value, const CopiedLoad& copy) {
   return builder.create<ir::TransposeOp>(loc, type, tile, copy.permutation);
 }
 
-void PhaseBuilder::emitCopy(ir::TileLoadOp load, const CopiedLoad& copy) {
-  Value piece = get(load.getResult());
-  SmallVector<Value> starts = offsets(load.getResult());
+void PhaseBuilder::emitCopy(Value tile, const CopiedLoad& copy) {
+  Value piece = get(tile);
+  SmallVector<Value> starts = offsets(tile);
   if (!copy.permutation.empty()) {
     auto type = cast<RankedTensorType>(piece.getType());
     auto turned = RankedTensorType::get(permuted(type.getShape(), copy.permutation), type.getElementType());
-    piece = builder.create<ir::TransposeOp>(load.getLoc(), turned, piece, copy.permutation);
+    piece = builder.create<ir::TransposeOp>(tile.getLoc(), turned, piece, copy.permutation);
     starts = permuted<Value>(starts, copy.permutation);
   }
-  builder.create<ir::TileStoreOp>(load.getLoc(), piece, kernel_.getBody().getArgument(copy.argument), starts, true);
+  builder.create<ir::TileStoreOp>(tile.getLoc(), piece, kernel_.getBody().getArgument(copy.argument), starts, true);
 }
 
 Operation* PhaseBuilder::storeFlattened(ir::ReshapeOp reshape, Value view, Value offset, bool inbounds) {

@@ -24,8 +24,8 @@ public:
   void emitRoot(mlir::Operation* op);
   /// Writes the results of a root that other phases need.
   void storeTemporaries(mlir::Operation* op);
-  /// Writes the block's piece of a load to its copy in memory.
-  void emitCopy(ir::TileLoadOp load, const CopiedLoad& copy);
+  /// Writes the block's piece of a tile to its copy in memory.
+  void emitCopy(mlir::Value tile, const CopiedLoad& copy);
   void finish();
 
   /// The block's piece of a reduction goes to partials[number, …].
@@ -48,7 +48,7 @@ public:
   mlir::Value number(Axis axis) const { return number_.lookup(axis); }
   /// Reductions whose partial results are combined where the value is needed: temporaries with the pieces along the first dimension.
   Temporaries partials;
-  /// Loads that an earlier phase has copied: the copies are read instead.
+  /// Tiles that an earlier phase has copied: the copies are read instead.
   llvm::DenseMap<mlir::Value, CopiedLoad> copies;
   /// What is known of temporaries with pieces along their first dimension; null: there are none whose number changes from round to round.
   const EntryArguments* arguments = nullptr;

@@ -25,7 +25,7 @@ ir::SizeAttr BulkProducts::isReachable(unsigned argument) {
 
 /// Where it is made, or the tensor itself.
 ir::SizeAttr BulkProducts::isReachable(const AlignedCopy& copy) {
-  ir::TileLoadOp load = copy.load;
+  auto load = copy.tile.getDefiningOp<ir::TileLoadOp>();
   ir::SizeAttr isOriginal = isReachable(cast<BlockArgument>(load.getView()).getArgNumber());
   return ir::sizeBinary(SizeOp::And, isReachable(copy.copy.argument),
                         ir::sizeBinary(SizeOp::Or, ir::sizeUnary(SizeOp::Not, copy.isAligned), isOriginal));
@@ -61,61 +61,80 @@ bool isStorable(Type element) {
   return element.isIntOrFloat() && llvm::is_contained({8u, 16u, 32u}, element.getIntOrFloatBitWidth());
 }
 
+/// The dimension of what `repeated` repeats that is dimension `dim` of its result; none: it is made here.
+static std::optional<int64_t> dimBefore(ir::BroadcastOp repeated, int64_t dim) {
+  auto type = dyn_cast<RankedTensorType>(repeated.getValue().getType());
+  const auto* found = llvm::find(repeated.getDims(), dim);
+  const auto before = static_cast<int64_t>(found - repeated.getDims().begin());
+  if (!type || found == repeated.getDims().end() || type.getDimSize(static_cast<unsigned>(before)) == 1)
+    return std::nullopt;
+  return before;
+}
+
 /// Whether an integer or a narrow float is given another width here.
 static bool isConversion(Operation* op) {
   return isa_and_nonnull<arith::ExtFOp, arith::TruncFOp, arith::ExtUIOp, arith::ExtSIOp>(op);
 }
 
-std::optional<OperandSource> sourceOf(ir::DotOp dot, bool isA, function_ref<bool(Value)> isSource) {
+OperandSource sourceOf(ir::DotOp dot, bool isA, function_ref<bool(Value)> isSource) {
   Value operand = isA ? dot.getA() : dot.getB();
   const Type multiplied = getElementTypeOrSelf(operand.getType());
   auto rank = cast<RankedTensorType>(operand.getType()).getRank();
-  OperandSource source{operand, multiplied, false, rank - 2, rank - 1};
+  OperandSource source{operand, multiplied, false, rank - 2, rank - 1}, last = source;
   // Transposes of narrow floats widen them and round them again. Integers may be widened for good.
   for (Operation* op = operand.getDefiningOp();
-       !isSource(source.tile) && (isa_and_nonnull<ir::TransposeOp>(op) || isConversion(op));
+       !isSource(source.tile) && (isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp>(op) || isConversion(op));
        op = source.tile.getDefiningOp()) {
+    if (auto repeated = dyn_cast<ir::BroadcastOp>(op)) {  // for all of a batch
+      std::optional<int64_t> rows = dimBefore(repeated, source.rows), columns = dimBefore(repeated, source.columns);
+      if (!rows || !columns)
+        break;
+      source.rows = *rows;
+      source.columns = *columns;
+    }
     if (auto turned = dyn_cast<ir::TransposeOp>(op)) {
       source.rows = turned.getPermutation()[static_cast<unsigned>(source.rows)];
       source.columns = turned.getPermutation()[static_cast<unsigned>(source.columns)];
     }
-    // What is rounded to something else on the way is not what lies in memory.
+    // What is rounded to something else on the way is computed, as are zeros above a sign that was extended: they are no sign.
     if (auto rounded = dyn_cast<arith::TruncFOp>(op);
         rounded && getElementTypeOrSelf(rounded.getType()) != source.element)
-      return std::nullopt;
+      break;
     if (isa<arith::ExtUIOp, arith::ExtSIOp>(op)) {
-      // Once: zeros above a sign that was extended are no sign.
       if (source.element != multiplied)
-        return std::nullopt;
+        break;
       source.isUnsigned = isa<arith::ExtUIOp>(op);
       source.element = getElementTypeOrSelf(op->getOperand(0).getType());
     }
     source.tile = op->getOperand(0);
+    if (getElementTypeOrSelf(source.tile.getType()) == source.element)
+      last = source;
   }
-  if (getElementTypeOrSelf(source.tile.getType()) != source.element)
-    return std::nullopt;
-  return source;
+  return last;
 }
 
 std::optional<BulkProducts::Elements> BulkProducts::addOperand(bool isA) {
-  auto source = sourceOf(dot_, isA, [&](Value value) { return temporaries_.contains(value); });
-  if (!source)
-    return std::nullopt;
-  Elements elements{source->element, source->isUnsigned};
-  const Value operand = source->tile;
-  const Type element = source->element;
-  const int64_t rank = cast<RankedTensorType>(operand.getType()).getRank(), rows = source->rows,
-                columns = source->columns;
+  const OperandSource source = sourceOf(dot_, isA, [&](Value value) { return temporaries_.contains(value); });
+  Elements elements{source.element, source.isUnsigned};
+  const Value operand = source.tile;
+  const Type element = source.element;
+  const int64_t rank = cast<RankedTensorType>(operand.getType()).getRank(), rows = source.rows,
+                columns = source.columns;
   // Only 16-bit elements may lie along the rows (columns) that the product keeps.
   const int64_t depth = isA ? columns : rows, across = isA ? rows : columns;
   const bool isInner = depth == rank - 1 || across == rank - 1;
   const bool isTurned = depth != rank - 1 && element.getIntOrFloatBitWidth() != 16;
-  if (!isInner || !isMultiplied(element, dot_))
+  if (!isMultiplied(element, dot_))
+    return std::nullopt;
+  const auto isWritten = [&](bool isAdded) { return isAdded ? std::optional(elements) : std::nullopt; };
+  if (written_.isComputed(operand))
+    return isWritten(written_.addComputed(operand, static_cast<unsigned>(depth), isA, isTurned || !isInner));
+  if (!isInner)
     return std::nullopt;
   const auto addArgument = [&](unsigned argument, ir::SizeAttr isReached) {
     return require(isReached) && requireWhole(argument, axes_.of(operand)) ? std::optional(elements) : std::nullopt;
   };
-  const auto copy = llvm::find_if(copies_, [&](AlignedCopy each) { return each.load.getResult() == operand; });
+  const auto copy = llvm::find_if(copies_, [&](const AlignedCopy& each) { return each.tile == operand; });
   readsCopies_ &= copy != copies_.end() && !isTurned;
   if (auto temporary = temporaries_.find(operand); temporary != temporaries_.end())
     return isTurned ? std::nullopt : addArgument(temporary->second, isReachable(temporary->second));
@@ -124,39 +143,9 @@ std::optional<BulkProducts::Elements> BulkProducts::addOperand(bool isA) {
   if (!argument || !startsAtZero(load.getOffsets()))
     return std::nullopt;
   if (isTurned)
-    return addTurned(load, static_cast<unsigned>(depth)) ? std::optional(elements) : std::nullopt;
+    return isWritten(written_.addLoaded(load, static_cast<unsigned>(depth), isA));
   const unsigned number = argument.getArgNumber();
   return addArgument(number, copy != copies_.end() ? isReachable(*copy) : isReachable(number));
-}
-
-/// The copy's place is known when it is made.
-bool BulkProducts::addTurned(ir::TileLoadOp load, unsigned depth) {
-  SmallVector<Axis> axes = axes_.of(load.getResult());
-  AxisSet different(axes.begin(), axes.end());
-  if (schedule_.squareSide == 0 || !load.getInbounds() || clusters_.isRoot(load) || different.size() != axes.size() ||
-      !llvm::all_of(axes, [&](Axis axis) { return bool(axes_.extent(axis)); }))
-    return false;
-  TurnedCopy& turned = turned_.emplace_back(TurnedCopy{load, depth, {}});
-  llvm::append_range(turned.copy.permutation, llvm::seq<int64_t>(0, static_cast<int64_t>(axes.size())));
-  std::swap(turned.copy.permutation[depth], turned.copy.permutation.back());
-  return true;
-}
-
-/// Whether each element of a turned copy is multiplied often enough.
-ir::SizeAttr BulkProducts::paysToTurn() {
-  // Against mma.sync, where operands may lie anyhow: 128×4096×4096 takes 71 µs instead of 77 in tf32, 18 instead of 20 in i8, 19 instead of 34 in f8, on an
-  // H200.
-  constexpr int64_t kTimes = 128;
-  SmallVector<Axis> axes = axes_.of(dot_.getResult());
-  ir::SizeAttr all = ir::sizeConstant(dot_.getContext(), 1);
-  for (TurnedCopy& turned : turned_) {
-    Axis own = axes_.of(turned.load.getResult()).back();
-    Axis other = own == axes.back() ? axes[axes.size() - 2] : axes.back();
-    all = ir::sizeBinary(
-        SizeOp::And, all,
-        ir::sizeBinary(SizeOp::Less, ir::sizeConstant(dot_.getContext(), kTimes - 1), axes_.extent(other)));
-  }
-  return all;
 }
 
 bool BulkProducts::addOperands() {
@@ -222,7 +211,7 @@ bool BulkProducts::findNeeds(const Cluster& cluster) {
   stores_ = ir::sizeConstant(dot_.getContext(), 1);
   seen_.clear();
   operations_ = 0;
-  turned_.clear();
+  written_.clear();
   readsCopies_ = true;
   bool fits = beginsAtZero(dot_) && addOperands();
   if (auto temporary = temporaries_.find(dot_.getResult()); temporary != temporaries_.end())
@@ -265,18 +254,13 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
   copies_ = copies;
   if (!findNeeds(cluster) || ir::argumentSlots(arguments_.types()).back() > schedule_.bulkSlots)
     return std::nullopt;
-  for (TurnedCopy& turned : turned_) {
-    SmallVector<Axis> own = axes_.of(turned.load.getResult());
-    SmallVector<ir::SizeAttr> extents;
-    for (int64_t dim : turned.copy.permutation)
-      extents.push_back(axes_.extent(own[static_cast<size_t>(dim)]));
-    turned.copy.argument = arguments_.addTemporary(extents, getElementTypeOrSelf(turned.load.getType()));
-    if (!require(isReachable(turned.copy.argument)))
+  written_.addTemporaries();
+  for (const WrittenOperand& operand : written_.all())
+    if (!require(isReachable(operand.copy.argument)))
       return std::nullopt;
-  }
   plan.needs = needs_;
   plan.stores = stores_;
-  plan.turned = turned_;
+  plan.written.assign(written_.all().begin(), written_.all().end());
   auto size = [&](int64_t value) { return ir::sizeConstant(dot.getContext(), value); };
   SmallVector<Axis> axes = axes_.of(dot.getResult());
   ir::SizeAttr rows = axes_.extent(axes[axes.size() - 2]), columns = axes_.extent(axes.back());
@@ -284,7 +268,8 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
     return ir::sizeBinary(SizeOp::Less, size(least - 1), extent);
   };
   auto both = [](ir::SizeAttr a, ir::SizeAttr b) { return ir::sizeBinary(SizeOp::And, a, b); };
-  plan.pays = both(paysToTurn(), both(isAtLeast(rows, schedule_.bulkRows), isAtLeast(columns, schedule_.bulkColumns)));
+  plan.pays = both(written_.pay(cluster, dot, workers),
+                   both(isAtLeast(rows, schedule_.bulkRows), isAtLeast(columns, schedule_.bulkColumns)));
   const bool needsParts = !elements_.type.isInteger() && elements_.type.getIntOrFloatBitWidth() == 8;
   for (const TensorSchedule::BulkTile& tile : schedule_.bulkTiles)
     if (int64_t cycles = needsParts ? tile.partCycles : tile.stepCycles) {

@@ -2,22 +2,21 @@
 #pragma once
 
 #include "passes/build/phase_builder.h"
-#include "passes/plan/chunks.h"
-#include "passes/plan/entry_arguments.h"
+#include "passes/plan/written_operands.h"
 
 #include <optional>
 
 namespace vortex::passes {
 
-/// What an operand of a product is made of by nothing but transposes and conversions that leave its numbers as they are.
+/// What an operand of a product is made of by nothing but transposes, repetition along its batch and conversions that leave its numbers as they are.
 struct OperandSource {
   mlir::Value tile;
   mlir::Type element;             ///< of the tile
   bool isUnsigned = false;        ///< integers that are widened without a sign
   int64_t rows = 0, columns = 0;  ///< dimensions of the tile that are the operand's last two
 };
-/// `isSource`: where the way ends, besides loads. Nothing where other numbers are multiplied than those in memory.
-std::optional<OperandSource> sourceOf(ir::DotOp dot, bool isA, llvm::function_ref<bool(mlir::Value)> isSource);
+/// `isSource`: where the way ends, besides loads and what is computed.
+OperandSource sourceOf(ir::DotOp dot, bool isA, llvm::function_ref<bool(mlir::Value)> isSource);
 
 /// What phases of bulk copies do, to whole tensors and to windows of tile code (tile_products.h).
 ///
@@ -29,16 +28,9 @@ bool beginsAtZero(ir::DotOp dot);
 bool isMultiplied(mlir::Type type, ir::DotOp dot);
 bool isStorable(mlir::Type element);
 
-/// An operand that lies across the depth, of elements that the matrix unit reads along it: a phase before the product turns it.
-struct TurnedCopy {
-  ir::TileLoadOp load;
-  unsigned depth = 0;  ///< of the load's dimensions; the last one is across
-  CopiedLoad copy;
-};
-
 /// An operand that products read in aligned rows: its own, or those of a copy made before.
 struct AlignedCopy {
-  ir::TileLoadOp load;
+  mlir::Value tile;        ///< loaded
   CopiedLoad copy;         ///< stands for the load's tensor in launches that make none
   ir::SizeAttr isAligned;  ///< not zero for those
 };
@@ -53,7 +45,7 @@ struct BulkPlan {
   /// A launch takes the one of least cost. The others: threads store the results, which lie anyhow as what is read beside the operands does; none: only
   /// launches where copies store them can run the product so.
   llvm::SmallVector<Tile> tiles, anyhowTiles;
-  llvm::SmallVector<TurnedCopy, 2> turned;
+  llvm::SmallVector<WrittenOperand, 2> written;
   ir::SizeAttr needs;   ///< not zero for launches that can run it, as far as its operands are concerned
   ir::SizeAttr stores;  ///< not zero where copies can store the results
   ir::SizeAttr pays;    ///< not zero for launches that are large enough
@@ -65,7 +57,8 @@ public:
   /// `temporaries`: values that cross phases.
   BulkProducts(const TensorSchedule& schedule, const Axes& axes, const Clusters& clusters, EntryArguments& arguments,
                const Temporaries& temporaries)
-      : schedule_(schedule), axes_(axes), clusters_(clusters), arguments_(arguments), temporaries_(temporaries) {}
+      : schedule_(schedule), axes_(axes), clusters_(clusters), arguments_(arguments), temporaries_(temporaries),
+        written_(schedule, axes, clusters, arguments, temporaries) {}
 
   /// `workers`: blocks that the device runs at once. `copies`: of operands, made before where they lie anyhow. Nothing where no launch can run the
   /// product so.
@@ -75,8 +68,8 @@ public:
 private:
   /// Finds what a launch must have for the roots of `cluster`, a product and stores, to run as one phase of bulk copies. False: no launch can.
   ///
-  /// The operands are whole tensors in memory (also transposed) of one type: 16-bit floats; or 8-bit floats, 8-bit integers, f32 under tf32, whose
-  /// depth is innermost in memory, or is made so by a copy. What is stored has the product's axes and follows from it, other tensors and scalars of the launch, element by
+  /// The operands are whole tensors in memory (also transposed), or computed from some element by element, of one type: 16-bit floats; or 8-bit floats,
+  /// 8-bit integers, f32 under tf32, whose depth is innermost in memory, or is made so by a copy. What is stored has the product's axes and follows from it, other tensors and scalars of the launch, element by
   /// element.
   bool findNeeds(const Cluster& cluster);
   BulkPlan::Tile planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, int64_t stepCycles,
@@ -93,8 +86,6 @@ private:
   };
   std::optional<Elements> addOperand(bool isA);
   bool addOperands();
-  bool addTurned(ir::TileLoadOp load, unsigned depth);
-  ir::SizeAttr paysToTurn();
   bool addStore(ir::TileStoreOp store);
   bool addResult(mlir::Type element, unsigned argument, mlir::Value value);
   bool addTile(mlir::Value tile);
@@ -112,7 +103,7 @@ private:
   llvm::DenseSet<mlir::Value> seen_;
   unsigned operations_ = 0;
   Elements elements_;  ///< of the operands
-  llvm::SmallVector<TurnedCopy, 2> turned_;
+  WrittenOperands written_;
 };
 
 }  // namespace vortex::passes

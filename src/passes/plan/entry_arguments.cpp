@@ -47,7 +47,18 @@ ir::SizeAttr EntryArguments::extentInRound(unsigned temporary, unsigned dim) con
   return extentsInRounds_.lookup({temporary, dim});
 }
 
-unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> asked, Type element) {
+unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> extents, Type element) {
+  return addTemporary(extents, element, {});
+}
+
+unsigned EntryArguments::addAlignedTemporary(ArrayRef<ir::SizeAttr> extents, Type element, int64_t rowMultiple) {
+  SmallVector<ir::SizeAttr> room(extents);
+  ir::SizeAttr multiple = ir::sizeConstant(context_, rowMultiple);
+  room.back() = ir::sizeBinary(size::Op::Mul, ir::sizeBinary(size::Op::CeilDiv, room.back(), multiple), multiple);
+  return addTemporary(room, element, extents);
+}
+
+unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> asked, Type element, ArrayRef<ir::SizeAttr> held) {
   OpBuilder builder(context_);
   SmallVector<int64_t> shape;
   SmallVector<ir::SizeAttr> extents;
@@ -59,9 +70,13 @@ unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> asked, Type element
   for (ir::SizeAttr extent : extents)
     shape.push_back(ir::constantSize(extent).value_or(ShapedType::kDynamic));
   SmallVector<Attribute> sizes(extents.begin(), extents.end());
-  return add(static_cast<unsigned>(types_.size()), ir::ViewType::get(shape, element), "", ir::Role::Temp,
-             {builder.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
-              builder.getNamedAttr("extents", builder.getArrayAttr(sizes))});
+  SmallVector<NamedAttribute> described{
+      builder.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
+      builder.getNamedAttr("extents", builder.getArrayAttr(sizes))};
+  if (!held.empty())
+    described.push_back(
+        builder.getNamedAttr(ir::kHeldExtents, builder.getArrayAttr(SmallVector<Attribute>(held.begin(), held.end()))));
+  return add(static_cast<unsigned>(types_.size()), ir::ViewType::get(shape, element), "", ir::Role::Temp, described);
 }
 
 unsigned EntryArguments::addCopy(unsigned original, ArrayRef<ir::SizeAttr> asked) {

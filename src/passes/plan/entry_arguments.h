@@ -10,10 +10,10 @@ namespace vortex::passes {
 /// A value that crosses phases: its global temporary, as an argument number of every kernel.
 using Temporaries = llvm::DenseMap<mlir::Value, unsigned>;
 
-/// Where an earlier phase has left the elements of a load.
+/// Where an earlier phase has left the elements of a tile.
 struct CopiedLoad {
   unsigned argument = 0;
-  /// Dimension i of the copy is dimension permutation[i] of the load, and the other way round. Empty: they have the same dimensions.
+  /// Dimension i of the copy is dimension permutation[i] of the tile, and the other way round. Empty: they have the same dimensions.
   llvm::SmallVector<int64_t, 4> permutation;
 };
 
@@ -26,6 +26,9 @@ public:
 
   /// Returns their numbers. Lets come before all temporaries. What varies from round to round gets memory for the largest.
   unsigned addTemporary(llvm::ArrayRef<ir::SizeAttr> extents, mlir::Type element);
+  /// The same for a tensor of `extents` in rows that have room for a multiple of `rowMultiple` elements.
+  unsigned addAlignedTemporary(llvm::ArrayRef<ir::SizeAttr> extents, mlir::Type element, int64_t rowMultiple);
+  bool variesFromRoundToRound(ir::SizeAttr extent) const { return mostOf(extent) != extent; }
   /// A copy of a parameter's tensor, with room for its elements. In launches that run nothing which writes it, it is that tensor.
   unsigned addCopy(unsigned original, llvm::ArrayRef<ir::SizeAttr> extents);
   /// `bounds`: of a let that varies from round to round, over lets and arguments before it. Temporaries of the program (tensors that it
@@ -49,6 +52,7 @@ public:
 
 private:
   ir::SizeAttr mostOf(ir::SizeAttr extent) const;
+  unsigned addTemporary(llvm::ArrayRef<ir::SizeAttr> extents, mlir::Type element, llvm::ArrayRef<ir::SizeAttr> held);
   unsigned add(unsigned number, mlir::Type type, llvm::StringRef name, ir::Role role,
                llvm::ArrayRef<mlir::NamedAttribute> more);
 

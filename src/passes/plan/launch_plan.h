@@ -13,7 +13,7 @@ namespace vortex::passes {
 struct PhasePlan {
   enum class Work {
     Compute,         ///< `roots`
-    Copy,            ///< what `subject`, a load, reads goes to `target`
+    Copy,            ///< the tile that `subject` makes goes to `copy`
     PartialReduce,   ///< each block's piece of the reduction `subject` goes to its number in `target`
     PartialProduct,  ///< the same of a product's depth
     Combine,         ///< what those left in `source`, in the order of the pieces; then `roots`, which may read it

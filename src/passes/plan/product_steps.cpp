@@ -28,7 +28,7 @@ std::vector<StepPlan> ProductSteps::plan(const Cluster& cluster, const ProductWa
   Steps steps;
   for (const AlignedCopy& each : ways.copies)
     llvm::append_range(
-        steps, choose({{.name = "in place", .needs = each.isAligned}, {.name = "copied", .steps = copy(each)}}));
+        steps, choose({{.name = "in place", .needs = each.isAligned}, {.name = "copied", .steps = align(each)}}));
   llvm::append_range(steps, choose(std::move(aligned)));
 
   std::vector<Way> all;
@@ -43,16 +43,21 @@ std::vector<StepPlan> ProductSteps::plan(const Cluster& cluster, const ProductWa
   return choose(std::move(all));
 }
 
-std::vector<StepPlan> ProductSteps::copy(const AlignedCopy& copy) {
-  ir::TileLoadOp load = copy.load;
+/// In pieces of as many elements as other elementwise work has.
+PhasePlan ProductSteps::copy(StringRef name, Value tile, const CopiedLoad& copy) {
   Cluster elements;
-  elements.parallel = plan_.axes.of(load.getResult());
-  PhasePlan phase{.work = PhasePlan::Work::Copy, .name = "align", .axes = elements.parallel};
+  elements.parallel = plan_.axes.of(tile);
+  PhasePlan phase{.work = PhasePlan::Work::Copy, .name = name, .axes = elements.parallel};
   phase.pieces = sizes_.choose(elements);
   phase.blocks = sizes_.blockCount(elements, phase.pieces);
   phase.elements = sizes_.mostElements(elements);
-  phase.subject = load;
-  phase.copy = copy.copy;
+  phase.subject = tile.getDefiningOp();
+  phase.copy = copy;
+  return phase;
+}
+
+std::vector<StepPlan> ProductSteps::align(const AlignedCopy& copy) {
+  PhasePlan phase = this->copy("align", copy.tile, copy.copy);
   phase.isAnyhow = true;
   return {{phase}};
 }
@@ -64,32 +69,33 @@ PhasePlan ProductSteps::product(const Cluster& cluster, ArrayRef<ir::SizeAttr> c
   return phase;
 }
 
-/// In squares, of which both sides are read and written in whole pieces.
-PhasePlan ProductSteps::turn(const TurnedCopy& copy) {
-  ir::TileLoadOp load = copy.load;
-  const int64_t bits = cast<RankedTensorType>(load.getType()).getElementTypeBitWidth();
+/// What is turned in squares, of which both sides are read and written in whole pieces.
+PhasePlan ProductSteps::write(const WrittenOperand& operand) {
+  if (!operand.isTurned())
+    return copy("operand", operand.tile, operand.copy);
+  const int64_t bits = cast<RankedTensorType>(operand.tile.getType()).getElementTypeBitWidth();
   Cluster elements;
-  elements.parallel = plan_.axes.of(load.getResult());
+  elements.parallel = plan_.axes.of(operand.tile);
   PhasePlan phase{.work = PhasePlan::Work::Copy, .name = "turn", .axes = elements.parallel};
   phase.pieces.assign(elements.parallel.size(), ir::sizeConstant(products_.context(), 1));
-  phase.pieces[copy.depth] = phase.pieces.back() =
+  phase.pieces[operand.depth] = phase.pieces.back() =
       ir::sizeConstant(products_.context(), bits < 32 ? 2 * rules_.squareSide : rules_.squareSide);
   phase.blocks = sizes_.blockCount(elements, phase.pieces);
-  phase.subject = load;
-  phase.copy = copy.copy;
+  phase.subject = operand.tile.getDefiningOp();
+  phase.copy = operand.copy;
   return phase;
 }
 
-/// Operands turned, then one persistent phase of bulk copies, in tiles of the size that costs least. It reads copies of operands where there are some.
+/// Operands written, then one persistent phase of bulk copies, in tiles of the size that costs least. It reads copies of operands where there are some.
 std::vector<StepPlan> ProductSteps::bulk(const Cluster& cluster, const BulkPlan& bulk, ArrayRef<AlignedCopy> aligned) {
   Steps steps;
   SmallVector<AlignedCopy, 2> copies;
-  for (const TurnedCopy& copy : bulk.turned) {
-    steps.push_back({turn(copy)});
-    copies.push_back({copy.load, copy.copy, {}});
+  for (const WrittenOperand& operand : bulk.written) {
+    steps.push_back({write(operand)});
+    copies.push_back({operand.tile, operand.copy, {}});
   }
   llvm::copy_if(aligned, std::back_inserter(copies), [&](const AlignedCopy& copy) {
-    return llvm::none_of(bulk.turned, [&](const TurnedCopy& turned) { return turned.load == copy.load; });
+    return llvm::none_of(bulk.written, [&](const WrittenOperand& operand) { return operand.tile == copy.tile; });
   });
   const auto inTiles = [&](ArrayRef<BulkPlan::Tile> tiles, bool isAnyhow) {
     std::vector<Way> ways;
@@ -130,7 +136,7 @@ std::vector<StepPlan> ProductSteps::whole(const Cluster& cluster, ArrayRef<ir::S
   if (ways.bulk && !ways.bulk->anyhowTiles.empty())  // large ones run in bulk
     return {{smaller}};
   // Large products whose results lie well as their operands do run in bulk.
-  usual.isAnyhow = ways.bulk && ways.bulk->turned.empty() && !ways.copies.empty();
+  usual.isAnyhow = ways.bulk && ways.bulk->written.empty() && !ways.copies.empty();
   return choose({{.name = "small", .when = few, .steps = {{smaller}}}, {.name = "usual", .steps = {{usual}}}});
 }
 

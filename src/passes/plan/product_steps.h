@@ -15,8 +15,9 @@ public:
 
 private:
   using Steps = std::vector<StepPlan>;
-  Steps copy(const AlignedCopy& copy);
-  PhasePlan turn(const TurnedCopy& copy);
+  PhasePlan copy(llvm::StringRef name, mlir::Value tile, const CopiedLoad& copy);
+  Steps align(const AlignedCopy& copy);
+  PhasePlan write(const WrittenOperand& operand);
   Steps bulk(const Cluster& cluster, const BulkPlan& bulk, llvm::ArrayRef<AlignedCopy> aligned);
   Steps whole(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks, const ProductWays& ways);
   PhasePlan small(const Cluster& cluster);

@@ -182,12 +182,20 @@ void Products::addBlocks(const Cluster& cluster, ir::DotOp dot, DepthSplit& spli
 
 //===-- copies of operands ------------------------------------------------------------------------------------===//
 
-/// The load at the other end of transposes, which widen narrow floats and round them again; null if there is none, two of its dimensions are
+/// Repeats whole tiles along a batch.
+static bool repeatsBatch(Operation* op) {
+  auto repeated = dyn_cast<ir::BroadcastOp>(op);
+  auto type = repeated ? dyn_cast<RankedTensorType>(repeated.getValue().getType()) : RankedTensorType();
+  return type && type.getRank() >= 2 && !llvm::is_contained(type.getShape(), 1);
+}
+
+/// The load at the other end of repetition along a batch and transposes, which widen narrow floats and round them again; null if there is none, two of its dimensions are
 /// one axis, or it is not all of a tensor that callers give and the kernel only reads.
 ir::TileLoadOp Products::copyableLoad(Value operand) {
   Type element = getElementTypeOrSelf(operand.getType());
   for (Operation* op = operand.getDefiningOp();
-       isa_and_nonnull<ir::TransposeOp, arith::ExtFOp, arith::TruncFOp>(op) && isa<RankedTensorType>(operand.getType());
+       op && (isa<ir::TransposeOp, arith::ExtFOp, arith::TruncFOp>(op) || repeatsBatch(op)) &&
+       isa<RankedTensorType>(operand.getType());
        op = operand.getDefiningOp())
     operand = op->getOperand(0);
   auto load = operand.getDefiningOp<ir::TileLoadOp>();
@@ -231,15 +239,15 @@ void Products::addCopies(const Cluster& cluster, ProductWays& ways) {
   ir::SizeAttr allAligned = size(1), tiny = size(1);
   for (Value operand : {dot.getA(), dot.getB()}) {
     ir::TileLoadOp load = copyableLoad(operand);
-    if (!load || llvm::any_of(ways.copies, [&](const AlignedCopy& copy) { return copy.load == load; }))
+    if (!load || llvm::any_of(ways.copies, [&](const AlignedCopy& copy) { return copy.tile == load.getResult(); }))
       continue;
     SmallVector<ir::SizeAttr> extents;
     for (Axis axis : axes_.of(load.getResult()))
       extents.push_back(axes_.extent(axis));
     extents.back() = alignedRow(extents.back());
     unsigned original = cast<BlockArgument>(load.getView()).getArgNumber();
-    AlignedCopy& copy =
-        ways.copies.emplace_back(AlignedCopy{load, {arguments_.addCopy(original, extents), {}}, isAligned(original)});
+    AlignedCopy& copy = ways.copies.emplace_back(
+        AlignedCopy{load.getResult(), {arguments_.addCopy(original, extents), {}}, isAligned(original)});
     allAligned = combine(SizeOp::And, allAligned, copy.isAligned);
     tiny = combine(SizeOp::And, tiny, combine(SizeOp::Less, elements(load), size(schedule_.dotCopyElements)));
   }

@@ -80,6 +80,13 @@ struct TensorSchedule : ProductRules {
     bool isForTileCode = false;                          ///< blocks of tile code that have this size may run so
   };
   std::vector<BulkTile> bulkTiles;
+  /// What it takes there to compute an operand in each block that reads it, against writing it once in a phase of its own.
+  struct OperandCosts {
+    int64_t launchCycles = 0, bytesPerCycle = 1;  ///< of that phase, which is bound by memory
+    int64_t elementSlots = 0,
+            slotsPerCycle =
+                1;  ///< instructions of an element in a block, beside those that compute it; what a core issues
+  } operandCosts;
   /// For the same targets: rows and chunks of block tiles of online softmax between two products, whose operands have rows of at most `width` elements. Narrowest first, of one width the one of most rows.
   struct StreamTile {
     int64_t rows = 0, step = 0, width = 0;

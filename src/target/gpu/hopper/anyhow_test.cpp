@@ -1,4 +1,4 @@
-// Products in bulk whose operands, results or what is read beside them lie anyhow: the phases that a launch takes, run on the machine of
+// Products in bulk whose operands are computed, or whose operands, results or what is read beside them lie anyhow: the phases that a launch takes, run on the machine of
 // target/gpu/testing, against a plain loop.
 #include "base/fresh_seed.h"
 #include "base/sanitized.h"
@@ -57,6 +57,8 @@ public:
       addBulkTiles(schedule, *chip::findGpu("sm_90"));
       std::erase_if(schedule.bulkTiles, [&](const auto& tile) { return tile.plan != configuration.str(); });
       schedule.bulkRows = schedule.bulkColumns = schedule.bulkSide = 1;
+      schedule.operandCosts.launchCycles = 0;
+      schedule.operandCosts.bytesPerCycle = int64_t(1) << 40;  // computed operands are written
       schedule.productRules = [usual = schedule.productRules](llvm::ArrayRef<ir::DotOp> products) {
         passes::ProductRules rules = usual(products);
         rules.dotSplitBlocks = rules.dotCopyElements = 0;
@@ -256,12 +258,15 @@ Case finished(const char* anyhow) {
       .tolerance = 1e-3};
 }
 
-Case batched() {
+/// `isShared`: one second operand for all of the batch.
+Case batched(bool isShared) {
   constexpr int64_t kM = 70, kN = 133, kK = 67;
-  return {.name = "batched",
-          .source = "kernel mm(x: &Tensor<bf16, [B, M, K]>, w: &Tensor<bf16, [B, K, N]>) -> Tensor<bf16, [B, M, N]> { "
-                    "return x @ w }\n",
-          .arguments = {{3, kM, kK}, {3, kK, kN}, {3, kM, kN}},
+  return {.name = isShared ? "shared" : "batched",
+          .source = std::string("kernel mm(x: &Tensor<bf16, [B, M, K]>, w: &Tensor<bf16, ") +
+                    (isShared ? "[K, N]" : "[B, K, N]") + ">) -> Tensor<bf16, [B, M, N]> { return x @ w }\n",
+          .arguments = {{3, kM, kK},
+                        isShared ? std::vector<int64_t>{kK, kN} : std::vector<int64_t>{3, kK, kN},
+                        {3, kM, kN}},
           .results = 1,
           .anyhow = "aaa",
           .expected =
@@ -270,29 +275,121 @@ Case batched() {
                 double sum = 0;
                 for (int64_t k = 0; k < kK; ++k)
                   sum += all[0].values[static_cast<size_t>((batch * kM + row) * kK + k)] *
-                         all[1].values[static_cast<size_t>((batch * kK + k) * kN + column)];
+                         all[1].values[static_cast<size_t>(((isShared ? 0 : batch) * kK + k) * kN + column)];
                 return sum;
               },
           .tolerance = 8e-3};
 }
 
+/// An element of an operand, from the parameters' values.
+using Element = std::function<double(const std::vector<Matrix>& all, int64_t row, int64_t column)>;
+
+Case computed(const char* name, const char* parameters, const char* result, const char* body,
+              std::vector<std::vector<int64_t>> arguments, const char* anyhow, double tolerance, Element a, Element b) {
+  const int64_t depth = arguments[0].back(), columns = arguments.back().back();
+  return {.name = name,
+          .source = std::string("kernel mm(") + parameters + ") -> Tensor<" + result + ", [M, N]> {\n" + body + "\n}\n",
+          .arguments = std::move(arguments),
+          .results = 1,
+          .anyhow = anyhow,
+          .expected =
+              [=](size_t, int64_t i, const std::vector<Matrix>& all) {
+                double sum = 0;
+                for (int64_t k = 0; k < depth; ++k)
+                  sum += a(all, i / columns, k) * b(all, k, i % columns);
+                return sum;
+              },
+          .tolerance = tolerance};
+}
+
+Element elementOf(size_t argument, bool isTurned = false) {
+  return [=](const std::vector<Matrix>& all, int64_t row, int64_t column) {
+    const Matrix& matrix = all[argument];
+    return matrix
+        .values[static_cast<size_t>(isTurned ? column * matrix.extents[1] + row : row * matrix.extents[1] + column)];
+  };
+}
+
+/// As a number without sign.
+Element withoutSign(Element element) {
+  return [=](const std::vector<Matrix>& all, int64_t row, int64_t column) {
+    const double value = element(all, row, column);
+    return value < 0 ? value + 256 : value;
+  };
+}
+
+std::vector<Case> computedCases() {
+  constexpr int64_t kM = 70, kN = 137, kK = 83;
+  const std::vector<std::vector<int64_t>> plainArguments = {{kM, kK}, {kK, kN}, {kM, kN}},
+                                          turnedArguments = {{kM, kK}, {kN, kK}, {kM, kN}};
+  return {
+      computed("cast", "x: &Tensor<f32, [M, K]>, w: &Tensor<bf16, [K, N]>", "f32",
+               "    let c: Tensor<f32, [M, N]> = (x as bf16) @ w\n    return c", plainArguments, "aaa", 1e-5,
+               elementOf(0), elementOf(1)),
+      computed("casts", "x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [N, K]>", "f16",
+               "    return (x as f16) @ (w as f16).transpose()", turnedArguments, "---", 1e-3, elementOf(0),
+               elementOf(1, true)),
+      computed("scaled", "x: &Tensor<bf16, [M, K]>, w: &Tensor<i8, [K, N]>, s: &Tensor<bf16, [N]>", "f32",
+               "    let c: Tensor<f32, [M, N]> = x @ ((w as bf16) * s)\n    return c",
+               {{kM, kK}, {kK, kN}, {kN}, {kM, kN}}, "aa-a", 1e-5, elementOf(0),
+               [](const std::vector<Matrix>& all, int64_t row, int64_t column) {
+                 return elementOf(1)(all, row, column) * all[2].values[static_cast<size_t>(column)];
+               }),
+      computed(
+          "activated", "x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [N, K]>", "f32",
+          "    let c: Tensor<f32, [M, N]> = max(x, 0.0) @ w.transpose()\n    return c", turnedArguments, "a-a", 1e-5,
+          [](const std::vector<Matrix>& all, int64_t row, int64_t column) {
+            return std::max(elementOf(0)(all, row, column), 0.0);
+          },
+          elementOf(1, true)),
+      computed(
+          "masked", "x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [K, N]>", "f32",
+          "    let c: Tensor<f32, [M, N]> = x.mask_upper_triangle(0.0) @ w\n    return c", plainArguments, "-a-", 1e-5,
+          [](const std::vector<Matrix>& all, int64_t row, int64_t column) {
+            return column > row ? 0.0 : elementOf(0)(all, row, column);
+          },
+          elementOf(1)),
+      computed("f8_turned", "x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [K, N]>", "f32",
+               "    let c: Tensor<f32, [M, N]> = (x as f8e4m3) @ (w as f8e4m3)\n    return c", plainArguments, "aaa",
+               1e-5, elementOf(0), elementOf(1)),
+      computed(
+          "i8_turned", "x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [K, N]>", "i32",
+          "    let c: Tensor<i32, [M, N]> = (x + x) @ w\n    return c", {{2 * kM, kK}, {kK, kN}, {2 * kM, kN}}, "aa-",
+          0,
+          [](const std::vector<Matrix>& all, int64_t row, int64_t column) {
+            return 2 * elementOf(0)(all, row, column);
+          },
+          elementOf(1)),
+      computed("widened", "x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [N, K]>", "i32",
+               "    return (x as i32) @ (w as i32).transpose()", turnedArguments, "aaa", 0, elementOf(0),
+               elementOf(1, true)),
+      computed("widened_without_sign", "x: &Tensor<u8, [M, K]>, w: &Tensor<u8, [N, K]>", "i32",
+               "    return (x as i32) @ (w as i32).transpose()", turnedArguments, "---", 0, withoutSign(elementOf(0)),
+               withoutSign(elementOf(1, true))),
+  };
+}
+
 std::vector<Case> cases() {
-  return {plain("all", "bf16", "bf16", 137, 281, 71, "aaa", 8e-3),
-          plain("results", "f16", "f16", 131, 263, 72, "--a", 1e-3),
-          plain("operands", "bf16", "bf16", 129, 264, 75, "aa-", 8e-3),
-          plain("first", "f16", "f32", 65, 136, 333, "a--", 1e-5, false, true),
-          plain("second", "bf16", "f32", 70, 141, 130, "-aa", 1e-5, true, false),
-          plain("turned", "bf16", "bf16", 67, 131, 69, "aaa", 8e-3, true, true),
-          plain("few_columns", "bf16", "bf16", 150, 3, 200, "aaa", 8e-3),
-          plain("one_row", "bf16", "bf16", 1, 150, 65, "aaa", 8e-3),
-          plain("tf32", "tf32", "f32", 67, 131, 69, "aaa", 1e-5, false, true),
-          plain("integers", "i8", "i32", 67, 131, 69, "aaa", 0, false, true),
-          plain("f8", "f8e4m3", "f8e4m3", 67, 131, 69, "aaa", 7e-2, false, true),
-          plain("f8_f32", "f8e5m2", "f32", 67, 131, 169, "aaa", 1e-5, false, true),
-          finished("aaaaaa"),
-          finished("----aa"),
-          finished("--a-a-"),
-          batched()};
+  std::vector<Case> all = computedCases();
+  const std::vector<Case> others = {plain("all", "bf16", "bf16", 137, 281, 71, "aaa", 8e-3),
+                                    plain("results", "f16", "f16", 131, 263, 72, "--a", 1e-3),
+                                    plain("operands", "bf16", "bf16", 129, 264, 75, "aa-", 8e-3),
+                                    plain("first", "f16", "f32", 65, 136, 333, "a--", 1e-5, false, true),
+                                    plain("second", "bf16", "f32", 70, 141, 130, "-aa", 1e-5, true, false),
+                                    plain("turned", "bf16", "bf16", 67, 131, 69, "aaa", 8e-3, true, true),
+                                    plain("few_columns", "bf16", "bf16", 150, 3, 200, "aaa", 8e-3),
+                                    plain("one_row", "bf16", "bf16", 1, 150, 65, "aaa", 8e-3),
+                                    plain("tf32", "tf32", "f32", 67, 131, 69, "aaa", 1e-5, false, true),
+                                    plain("integers", "i8", "i32", 67, 131, 69, "aaa", 0, false, true),
+                                    plain("f8", "f8e4m3", "f8e4m3", 67, 131, 69, "aaa", 7e-2, false, true),
+                                    plain("f8_f32", "f8e5m2", "f32", 67, 131, 169, "aaa", 1e-5, false, true),
+                                    finished("aaaaaa"),
+                                    finished("----aa"),
+                                    finished("--a-a-"),
+                                    batched(false),
+                                    batched(true)};
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
 }
 
 class Anyhow : public ::testing::TestWithParam<std::tuple<size_t, size_t>> {};

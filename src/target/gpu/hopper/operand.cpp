@@ -14,27 +14,38 @@ namespace vortex::target::gpu::hopper {
 
 namespace vxnv = ir::vxnv;
 
-/// The argument whose extents a map has.
-static mlir::BlockArgument originalOf(mlir::BlockArgument argument) {
+/// The extents of the tensor that an argument holds, whatever its rows have room for.
+static llvm::SmallVector<size::Expr> heldExtents(mlir::BlockArgument argument) {
   auto module = argument.getOwner()->getParentOp()->getParentOfType<mlir::ModuleOp>();
   auto entry = *module.getOps<ir::EntryOp>().begin();
   auto facts = llvm::cast<mlir::DictionaryAttr>(entry.getArgs()[argument.getArgNumber()]);
-  auto original = facts.getAs<mlir::IntegerAttr>(ir::kStandsFor);
-  return original ? argument.getOwner()->getArgument(static_cast<unsigned>(original.getInt())) : argument;
+  llvm::SmallVector<size::Expr> extents;
+  if (auto held = facts.getAs<mlir::ArrayAttr>(ir::kHeldExtents)) {
+    for (auto extent : held.getAsRange<ir::SizeAttr>())
+      extents.push_back(extent.getExpr());
+    return extents;
+  }
+  unsigned number = argument.getArgNumber();
+  if (auto original = facts.getAs<mlir::IntegerAttr>(ir::kStandsFor))
+    number = static_cast<unsigned>(original.getInt());
+  auto type = llvm::cast<ir::ViewType>(argument.getOwner()->getArgument(number).getType());
+  size::Arena& arena = ir::sizeArena(argument.getContext());
+  for (unsigned dim = 0; dim < static_cast<unsigned>(type.getRank()); ++dim)
+    extents.push_back(type.isDynamic(dim) ? arena.dim(number, dim) : arena.constant(type.getShape()[dim]));
+  return extents;
 }
 
 int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns, bool isTf32) {
   auto argument = llvm::cast<mlir::BlockArgument>(view);
-  const mlir::BlockArgument original = originalOf(argument);
-  auto type = llvm::cast<ir::ViewType>(original.getType());
+  auto type = llvm::cast<ir::ViewType>(argument.getType());
+  const llvm::SmallVector<size::Expr> held = heldExtents(argument);
   mlir::MLIRContext* context = view.getContext();
   size::Arena& arena = ir::sizeArena(context);
   unsigned number = argument.getArgNumber();
   llvm::SmallVector<mlir::Attribute> extents, strides;
   auto attribute = [&](size::Expr expr) { return ir::SizeAttr::get(context, expr); };
   for (auto dim = static_cast<unsigned>(type.getRank()); dim-- > 0;) {
-    extents.push_back(attribute(type.isDynamic(dim) ? arena.dim(original.getArgNumber(), dim)
-                                                    : arena.constant(type.getShape()[dim])));
+    extents.push_back(attribute(held[dim]));
     if (columns && dim + 1 == type.getRank()) {
       extents.back() = ir::sizeBinary(size::Op::FloorDiv, llvm::cast<ir::SizeAttr>(extents.back()), columns);
       extents.insert(extents.begin(), columns);
@@ -55,6 +66,24 @@ int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle
 
 mlir::ArrayAttr Maps::attribute() const { return l_.b.getArrayAttr(maps_); }
 
+/// The dimension of what `op` moves that dimension `dim` of its result is.
+static unsigned dimBefore(mlir::Operation* op, unsigned dim) {
+  int64_t from = 0;
+  if (auto turned = llvm::dyn_cast<ir::TransposeOp>(op)) {
+    from = turned.getPermutation()[dim];
+  } else if (auto repeated = llvm::dyn_cast<ir::BroadcastOp>(op)) {
+    from = llvm::find(repeated.getDims(), int64_t{dim}) - repeated.getDims().begin();
+  } else if (auto slice = llvm::dyn_cast<ir::SliceOp>(op)) {
+    from = dim;
+    for (int64_t dropped : slice.getDropped())
+      from += dropped <= from;
+  } else {
+    from = ir::steppedDim(llvm::cast<ir::ReshapeOp>(op), dim);
+  }
+  VORTEX_CHECK(from >= 0, "rows that are regrouped were planned as an operand's");
+  return static_cast<unsigned>(from);
+}
+
 Operand::Operand(Lowering& lowering, Maps& maps, ir::DotOp dot, bool isA, int64_t extent) : l_(lowering) {
   mlir::Value tile = isA ? dot.getA() : dot.getB();
   bool isUnsigned = false;
@@ -62,17 +91,18 @@ Operand::Operand(Lowering& lowering, Maps& maps, ir::DotOp dot, bool isA, int64_
   depthDim_ = isA ? rank - 1 : rank - 2;
   acrossDim_ = isA ? rank - 2 : rank - 1;
   for (mlir::Operation* op = tile.getDefiningOp();
-       llvm::isa_and_nonnull<ir::TransposeOp, mlir::arith::ExtUIOp, mlir::arith::ExtSIOp>(op);
+       llvm::isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, mlir::arith::ExtUIOp, mlir::arith::ExtSIOp>(op);
        op = tile.getDefiningOp()) {
-    if (auto turned = llvm::dyn_cast<ir::TransposeOp>(op)) {
-      depthDim_ = static_cast<unsigned>(turned.getPermutation()[depthDim_]);
-      acrossDim_ = static_cast<unsigned>(turned.getPermutation()[acrossDim_]);
+    if (llvm::isa<ir::TransposeOp, ir::BroadcastOp>(op)) {
+      depthDim_ = dimBefore(op, depthDim_);
+      acrossDim_ = dimBefore(op, acrossDim_);
     }
     isUnsigned |= llvm::isa<mlir::arith::ExtUIOp>(op);
     tile = op->getOperand(0);
   }
   load_ = tile.getDefiningOp<ir::TileLoadOp>();
   VORTEX_CHECK(load_, "an operand that is not loaded was planned as one");
+  rank = tiles::rankOf(tile);
   element_ = tiles::elementType(tile);
   if (auto integer = llvm::dyn_cast<mlir::IntegerType>(element_))
     element_ = mlir::IntegerType::get(integer.getContext(), integer.getWidth(),
@@ -106,24 +136,6 @@ void Operand::copy(Value slot, Value depth, int64_t offset) {
 
 static bool isMoved(mlir::Operation* op) {
   return llvm::isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, ir::SliceOp, ir::ReshapeOp>(op);
-}
-
-/// The dimension of what `op` moves that dimension `dim` of its result is.
-static unsigned dimBefore(mlir::Operation* op, unsigned dim) {
-  int64_t from = 0;
-  if (auto turned = llvm::dyn_cast<ir::TransposeOp>(op)) {
-    from = turned.getPermutation()[dim];
-  } else if (auto repeated = llvm::dyn_cast<ir::BroadcastOp>(op)) {
-    from = llvm::find(repeated.getDims(), int64_t{dim}) - repeated.getDims().begin();
-  } else if (auto slice = llvm::dyn_cast<ir::SliceOp>(op)) {
-    from = dim;
-    for (int64_t dropped : slice.getDropped())
-      from += dropped <= from;
-  } else {
-    from = ir::steppedDim(llvm::cast<ir::ReshapeOp>(op), dim);
-  }
-  VORTEX_CHECK(from >= 0, "rows that are regrouped were planned as an operand's");
-  return static_cast<unsigned>(from);
 }
 
 static Values extentsOf(Lowering& l, mlir::Value tile) {

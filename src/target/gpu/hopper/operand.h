@@ -11,7 +11,7 @@ class Maps {
 public:
   explicit Maps(Lowering& lowering) : l_(lowering) {}
   /// The number of the map, which may be one that is there, of a kernel argument with boxes of so many elements, innermost first. `swizzle`: bytes.
-  /// Of a copy that stands for a parameter: what the parameter has, not what its rows have room for.
+  /// Of a tensor whose rows have room for more: what it holds.
   /// `columns`: the last dimension holds several times as many, which are a dimension of their own in the map, and in `box`; null: it does not.
   /// `isTf32`: copies round f32 to tf32.
   int64_t add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns = {},
@@ -23,7 +23,7 @@ private:
   llvm::SmallVector<mlir::Attribute> maps_;
 };
 
-/// Of a whole-tensor load in a phase, through transposes and the widening of 8-bit integers.
+/// Of a whole-tensor load in a phase, through transposes, repetition along a batch and the widening of 8-bit integers.
 class Operand {
 public:
   /// `extent`: rows of A, columns of B that a block tile has.

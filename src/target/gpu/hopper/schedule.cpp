@@ -4,6 +4,8 @@
 #include "artifact/tensor_map.h"
 #include "target/gpu/hopper/configuration.h"
 
+#include <cmath>
+
 namespace vortex::target::gpu::hopper {
 
 namespace {
@@ -60,6 +62,11 @@ void addBulkTiles(passes::TensorSchedule& schedule, const chip::Gpu& chip) {
                                     .duration = each.duration,
                                     .plan = each.str(),
                                     .ofPieces = each.ofPieces});
+  const double lanes = chip.peak.f32 / 2 / chip.cores / chip.clockHz;
+  schedule.operandCosts = {.launchCycles = costs.launchCycles,
+                           .bytesPerCycle = std::lround(chip.memoryBytesPerSecond / chip.clockHz),
+                           .elementSlots = costs.elementSlots,
+                           .slotsPerCycle = std::lround(lanes)};
   schedule.bulkReach = reach;
   schedule.bulkRows = kRows;
   schedule.bulkColumns = kColumns;

@@ -41,12 +41,14 @@ class ScheduledProduct : public testing::Test {
 protected:
   static constexpr int64_t kWorkers = 132;
 
-  void SetUp() override {
+  void SetUp() override { schedule(kProduct); }
+
+  void schedule(const std::string& text) {
     mlir::DialectRegistry registry;
     ir::registerVxDialects(registry);
     context_.appendDialectRegistry(registry);
     context_.loadAllAvailableDialects();
-    module_ = mlir::parseSourceString<mlir::ModuleOp>(kProduct, mlir::ParserConfig(&context_));
+    module_ = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context_));
     const chip::Gpu& chip = *chip::findGpu("sm_90");
     passes::TensorSchedule schedule = tiles::tensorSchedule(chip);
     addBulkTiles(schedule, chip);
@@ -78,6 +80,7 @@ protected:
   struct Found {
     std::vector<std::string> first;  ///< plans of bulk phases, with a star behind those whose results threads store
     int second = 0;                  ///< phases of other products
+    int written = 0;                 ///< phases that write operands
   };
   /// Those that a launch runs.
   Found phasesOf(const Launch& launch) {
@@ -85,7 +88,8 @@ protected:
     auto isTaken = [&](ir::CaseOp each) {
       return ir::holds(each, [&](ir::SizeAttr size) { return valueOf(size, launch); });
     };
-    for (ir::KernelOp phase : ir::takenKernels(*module_, isTaken))
+    for (ir::KernelOp phase : ir::takenKernels(*module_, isTaken)) {
+      found.written += phase.getSymName().contains(".operand.");
       phase.walk([&](ir::DotOp dot) {
         auto plan = dot->getAttrOfType<mlir::StringAttr>(passes::kUnit).str();
         if (isProduct(phase))
@@ -93,6 +97,7 @@ protected:
         else
           ++found.second;
       });
+    }
     return found;
   }
 
@@ -110,7 +115,7 @@ TEST_F(ScheduledProduct, RunsInExactlyOneWayWhateverItsSize) {
   for (int i = 0; i < 3000; ++i) {
     Launch launch{extent(), extent(), extent()};
     launch.address += random() % 4 ? 0 : 2;
-    auto [bulk, others] = phasesOf(launch);
+    auto [bulk, others, written] = phasesOf(launch);
     // A product of one column is a sum (decision 0167).
     EXPECT_EQ(bulk.size() + static_cast<size_t>(others), launch.n == 1 ? 0u : 1u)
         << launch.m << " " << launch.n << " " << launch.k;
@@ -148,6 +153,52 @@ TEST_F(ScheduledProduct, ReadsCopiesOfWhatBulkCopiesCannotReach) {
   // Aligned, but not for them; and nothing to multiply.
   for (Launch launch : {Launch{4096, 4096, 4096, 1 << 20, -4096}, Launch{4096, 4096, 0}, Launch{0, 4096, 64}})
     EXPECT_TRUE(phasesOf(launch).first.empty()) << launch.m << " " << launch.k << " " << launch.pitch;
+}
+
+/// The product of `x as bf16`.
+std::string withComputedOperand() {
+  std::string text = kProduct;
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  };
+  replace("@mm : (!vx.view<?x?xbf16, global>", "@mm : (!vx.view<?x?xf32, global>");
+  replace("%x: !vx.view<?x?xbf16, global>", "%x: !vx.view<?x?xf32, global>");
+  for (const char* dim : {"0", "1"})
+    replace(std::string("%x, ") + dim + " : !vx.view<?x?xbf16, global>",
+            std::string("%x, ") + dim + " : !vx.view<?x?xf32, global>");
+  replace("%a = vx.tile_load %x[%c0, %c0] sizes(%m, %k) inbounds : !vx.view<?x?xbf16, global> -> tensor<?x?xbf16>",
+          "%wide = vx.tile_load %x[%c0, %c0] sizes(%m, %k) inbounds : !vx.view<?x?xf32, global> -> tensor<?x?xf32>\n"
+          "  %a = arith.truncf %wide : tensor<?x?xf32> to tensor<?x?xbf16>");
+  return text;
+}
+
+TEST_F(ScheduledProduct, WritesComputedOperandsOnceWhereTheyAreReadOften) {
+  schedule(withComputedOperand());
+  for (const Launch& large :
+       {Launch{4096, 4096, 4096}, Launch{512, 512, 512}, Launch{4099, 4097, 4101}, Launch{256, 8192, 4096}}) {
+    const Found found = phasesOf(large);
+    EXPECT_EQ(found.first.size(), 1u) << large.m << " " << large.n << " " << large.k;
+    EXPECT_EQ(found.written, 1);
+    EXPECT_EQ(found.second, 0);
+  }
+  // A launch more would cost more than it saves; too few rows for bulk copies.
+  for (const Launch& small :
+       {Launch{64, 64, 64}, Launch{100, 100, 100}, Launch{200, 200, 100}, Launch{16, 4096, 4096}}) {
+    const Found found = phasesOf(small);
+    EXPECT_TRUE(found.first.empty()) << small.m << " " << small.n << " " << small.k;
+    EXPECT_EQ(found.written, 0);
+    EXPECT_EQ(found.second, 1);
+  }
+  std::mt19937 random(1);
+  for (int i = 0; i < 1000; ++i) {
+    const auto extent = [&] { return 2 + static_cast<int64_t>(random()) % (int64_t{1} << (1 + random() % 13)); };
+    const Launch launch{extent(), extent(), extent()};
+    const Found found = phasesOf(launch);
+    EXPECT_EQ(found.first.size() + static_cast<size_t>(found.second), 1u)
+        << launch.m << " " << launch.n << " " << launch.k;
+    EXPECT_EQ(found.written, static_cast<int>(found.first.size()));
+  }
 }
 
 TEST(Configurations, FitTheChip) {
