@@ -123,3 +123,12 @@ def _count(trace, rows, what: str):
     if not is_number(rows) or isinstance(rows, (float, np.floating)) or rows < 0:
         trace.fail(f"the rows of {what} are an integer that is not negative, not {rows!r}", TypeError)
     return int(rows)
+
+
+def axis_of(trace, name: str, axis) -> int:
+    """Of a reduction. A float or a bool is taken for the other one of two values, which Python's `max(a, b)` would compare."""
+    axis = unwrap(axis)
+    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+        instead = "" if name == "sum" else f": the {'larger' if name == 'max' else 'smaller'} of two values is `metile.{name}imum(a, b)`"
+        trace.fail(f"the axis of {name} is an integer, not {'a traced value' if isinstance(axis, Value) else repr(axis)}{instead}", TypeError)
+    return int(axis)

@@ -7,7 +7,7 @@ import math
 from ._trace import LoweringError, OutOfResources, current, word
 from .compiler.schedules import validate_schedule
 from ._lanes import gather, is_tile_of_addresses, scatter, zeros_of_lanes
-from ._matrices import place_of
+from ._matrices import axis_of, place_of
 from ._values import Pointer, Value, constexpr, is_number, make, of_lanes, operand, unwrap
 
 _MOST_SHARED = 1 << 20  # of one array, on any device
@@ -283,7 +283,7 @@ def _reduction(name: str, doc: str):
         trace = current(name)
         if axis is None:
             return _over_lanes(trace, name, x, f", {name}(tile, axis=1) is over the columns of a tile")
-        number = _int(trace, axis, f"the axis of {name}")
+        number = axis_of(trace, name, axis)
         shape = getattr(x, "tile_shape", None)
         if shape and not x.is_vector:
             made = _of_tile(trace, name, x, shape, number)

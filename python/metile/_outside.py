@@ -5,6 +5,7 @@ of the function and of the functions, classes and modules that it names, as far 
 from __future__ import annotations
 
 import array
+import builtins
 import collections
 import functools
 import itertools
@@ -145,7 +146,12 @@ def is_user_object(value) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _may_have_state(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] not in _NO_STATE or issubclass(kind, types.SimpleNamespace)
+    return kind.__module__.partition(".")[0] not in _NO_STATE or _is_of_exec(kind) or issubclass(kind, types.SimpleNamespace)
+
+
+def _is_of_exec(kind: type) -> bool:
+    """Classes that are made where there is no `__name__`, as by `exec`, say that they are Python's own."""
+    return kind.__module__ == "builtins" and bool(kind.__flags__ & _IS_MADE_BY_PYTHON) and getattr(builtins, kind.__name__, None) is not kind
 
 
 @functools.lru_cache(maxsize=1024)
@@ -364,7 +370,7 @@ class Outside:
 
     def _class(self, value: type) -> None:
         for part in (*value.__mro__, *type(value).__mro__):
-            if part not in self._seen and not _is_of_library(part.__module__) and part.__module__ != "builtins":
+            if part not in self._seen and not _is_of_library(part.__module__) and (part.__module__ != "builtins" or _is_of_exec(part)):
                 self._seen.add(part)
                 self._classes[id(part)] = part
                 for member in list(part.__dict__.values()):

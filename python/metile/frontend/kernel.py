@@ -1,6 +1,7 @@
 """Kernels: Python functions that are traced, compiled and launched."""
 from __future__ import annotations
 
+import contextlib
 import dis
 import functools
 import inspect
@@ -122,7 +123,11 @@ class Kernel:
         if args or kwargs:
             return self._for(args, kwargs)[0].explain()
         made = [specialised for known in self._specialised.values() for traced in known for specialised in traced.specialised.values()]
-        return "".join(dict.fromkeys(specialised.explain() for specialised in made)) or f"{self.name}: not launched yet\n"
+        reports: dict = {}
+        for specialised in made:
+            with contextlib.suppress(LoweringError):  # a launch that was refused
+                reports[specialised.explain()] = None
+        return "".join(reports) or f"{self.name}: not launched yet\n"
 
     def facts(self, /, *args, **kwargs) -> dict[str, int]:
         """Resources that the compiler counted in the code for a launch with these arguments, which is not made: bytes of code, on GPUs registers and
