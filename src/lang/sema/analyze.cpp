@@ -334,8 +334,7 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   // In source order; the list grows while bodies declare items of their own.
   for (size_t i = 0; i < session.modules.functions().size(); ++i) {
     const DeclaredFunction declared = session.modules.functions()[i];
-    if (!declared.item->body || session.instances.isInstantiated(declared.item) ||
-        session.instances.isBroken(declared.item) || declared.item->name.text == "main")
+    if (!declared.item->body || session.instances.wasChecked(declared.item) || declared.item->name.text == "main")
       continue;
     const bool isGeneric = !declared.item->generics.params.empty() || declared.impl;
     if (isGeneric && options.checkUninstantiated)

@@ -62,6 +62,7 @@ struct BodyState {
   std::map<const Variable*, DimExpr> variableDims;  ///< symbolic values of integer variables
   std::set<uint32_t> mutableOpaques;                ///< stand for a `var` at one moment
   std::map<const Variable*, Interval> flexible;     ///< integers that came from literals: adapt while they fit
+  std::map<const Variable*, const Expr*> madeOf;    ///< those that are computed from others: these learn, too
   /// The numbers of a declaration whose type is not written: the position of its pattern, and which of their parts.
   struct Slot {
     uint32_t root = 0;

@@ -65,8 +65,7 @@ public:
   void retry(const std::function<bool()>& attempt, SourceRange range);
   /// Checks a function that nothing calls: as `first`, or as `second` when only that has no errors.
   void checkEither(const InstanceRequest& first, const InstanceRequest& second);
-  bool isBroken(const syn::FunctionItem* item) const { return broken_.count(item) != 0; }
-  bool isInstantiated(const syn::FunctionItem* item) const { return instantiated_.count(item) != 0; }
+  bool wasChecked(const syn::FunctionItem* item) const { return broken_.count(item) + instantiated_.count(item) != 0; }
   /// Checks a generic function against its bounds, in the first of the two kinds of code that has no errors.
   void checkDefinition(InstanceRequest wanted, const std::vector<bool>& inKernel);
 

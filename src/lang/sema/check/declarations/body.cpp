@@ -125,6 +125,7 @@ static void resetBody(BodyState& body) {
   body.variableDims.clear();
   body.mutableOpaques.clear();
   body.flexible.clear();
+  body.madeOf.clear();
   body.open.clear();
   body.slots.clear();
   body.pendingDims.clear();

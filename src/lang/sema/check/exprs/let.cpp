@@ -280,7 +280,7 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
       if (init->kind == ExprKind::Int && isUntyped(body, stmt->init) && type->isScalar(Scalar::I32))
         body.flexible[variable] = {init->intValue, init->intValue};
       else if (auto interval = literalInterval(body, init))
-        body.flexible[variable] = *interval;
+        body.flexible[variable] = *interval, body.madeOf[variable] = init;
     }
   }
   auto* filled = init && init->kind == ExprKind::Builtin && init->builtin == Builtin::VecFill

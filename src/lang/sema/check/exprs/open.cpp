@@ -335,6 +335,8 @@ bool learnType(BodyState& body, const Expr* expr, Type to, uint32_t depth) {
   case ExprKind::If: return expr->args.size() == 3 && (operand(1) || operand(2));
   default: break;
   }
+  if (const auto made = body.madeOf.find(expr->variable); expr->kind == ExprKind::Var && made != body.madeOf.end())
+    return learnType(body, made->second, to, depth + 1);
   const auto slot = slotOf(body, expr);
   if (!slot || !learnSlot(body, *slot, to))
     return false;

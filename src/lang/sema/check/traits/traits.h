@@ -37,9 +37,7 @@ public:
   bool has(BuiltinTrait trait) const { return (bits_ & (1U << static_cast<uint32_t>(trait))) != 0; }
   /// Types that have it are scalars.
   bool isNumber() const { return has(BuiltinTrait::Numeric); }
-  bool isSpace() const {
-    return has(BuiltinTrait::MemorySpace) || has(BuiltinTrait::Readable) || has(BuiltinTrait::Writable);
-  }
+  bool isSpace() const { return has(BuiltinTrait::MemorySpace); }
 
 private:
   uint32_t bits_ = 0;
