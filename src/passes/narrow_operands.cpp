@@ -32,15 +32,14 @@ std::optional<Narrow> narrowOf(Value value) {
   return Narrow{getElementTypeOrSelf(op->getOperand(0).getType()), isUnsigned};
 }
 
-/// That holds all numbers of both; null: neither does.
+/// What units multiply that holds all numbers of both; null: there is none. Floats of 8 bits go as f16: units that take them drop bits of the sums.
 Type commonType(Type a, Type b) {
+  if (!isa<FloatType>(a))
+    return a == b ? a : Type();
   const unsigned bitsA = a.getIntOrFloatBitWidth(), bitsB = b.getIntOrFloatBitWidth();
-  if (a == b)
-    return a;
-  // Of floats: 8 bits in 16, of either kind.
-  if (!isa<FloatType>(a) || std::min(bitsA, bitsB) != 8 || std::max(bitsA, bitsB) != 16)
-    return {};
-  return bitsA > bitsB ? a : b;
+  if (bitsA == 8 && bitsB == 8)
+    return Float16Type::get(a.getContext());
+  return a == b || bitsB == 8 ? a : bitsA == 8 ? b : Type();
 }
 
 void narrow(ir::DotOp dot) {

@@ -42,12 +42,12 @@ WRITTEN = {
     "activation": (".f32.bf16.bf16", 1, "kernel mm(x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [K, N]>) -> Tensor<bf16, [M, N]> { return (x / (1.0 + exp(-x))) @ w }"),
     "norm": (".f32.bf16.bf16", 1, "kernel mm(x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [K, N]>) -> Tensor<bf16, [M, N]> { return (x / sqrt((x * x).mean(dim = -1, keepdim = true) + 1e-5)) @ w }"),
     "f8, across": (".f32.e4m3.e4m3", 2, "kernel mm(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> { let c: Tensor<f32, [M, N]> = (x as f8e4m3) @ (w as f8e4m3); return c }"),
+    "f8 in f32": (".f32.f16.f16", 2, "kernel mm(x: &Tensor<f8e5m2, [M, K]>, w: &Tensor<f8e5m2, [N, K]>) -> Tensor<f32, [M, N]> { return (x as f32) @ (w as f32).transpose() }"),
     "i8": (".s32.s8.s8", 1, "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [N, K]>) -> Tensor<i32, [M, N]> { return ((x + x) as i32) @ (w as i32).transpose() }")}
 WIDENED = {
     "i8": (".s32.s8.s8", "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [N, K]>) -> Tensor<i32, [M, N]> { return (x as i32) @ (w as i32).transpose() }"),
     "u8": (".s32.u8.u8", "kernel mm(x: &Tensor<u8, [M, K]>, w: &Tensor<u8, [N, K]>) -> Tensor<i32, [M, N]> { return (x as i32) @ (w as i32).transpose() }"),
     "bf16": (".f32.bf16.bf16", "kernel mm(x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [N, K]>) -> Tensor<f32, [M, N]> { return (x as f32) @ (w as f32).transpose() }"),
-    "f8": (".f32.e5m2.e5m2", "kernel mm(x: &Tensor<f8e5m2, [M, K]>, w: &Tensor<f8e5m2, [N, K]>) -> Tensor<f32, [M, N]> { return (x as f32) @ (w as f32).transpose() }"),
     "a batch of one matrix": (".f32.bf16.bf16", "kernel mm(x: &Tensor<bf16, [B, M, K]>, w: &Tensor<bf16, [K, N]>) -> Tensor<bf16, [B, M, N]> { return x @ w }")}
 
 
