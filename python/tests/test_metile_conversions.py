@@ -61,6 +61,9 @@ TOO_LARGE = {
     "cast of 1e39": (np.float32, lambda x, P: x + metile.cast(1e39, "f16"), r"1e\+39 does not fit `f32`"),
     "carried i32 from 2**40": (np.int32, lambda x, P: carried(1 << 40, x), "1099511627776 does not fit `i32`, the type that the loop carries"),
     "carried u32 from -2**33": (np.uint32, lambda x, P: carried(-(1 << 33), x), "-8589934592 does not fit `u32`, the type that the loop carries"),
+    "set to 2**40 in a loop of i32": (np.int32, lambda x, P: replaced(x, (1 << 40) + 7), "1099511627783 does not fit `i32`, the type that the loop carries"),
+    "set to -1 in a loop of u32": (np.uint32, lambda x, P: replaced(x, -1), "-1 does not fit `u32`, the type that the loop carries"),
+    "set to 100001 in a loop of f16": (np.float16, lambda x, P: replaced(x, 100001), "100001.0 does not fit `f16`, the type that the loop carries"),
     "carried f32 from 1e300": (np.float32, lambda x, P: carried(1e300, x), r"1e\+300 does not fit `f32`"),
 }
 
@@ -69,6 +72,13 @@ def carried(start, x):
     total = start
     for _ in metile.tile_range(0, 3):
         total = total + x
+    return total
+
+
+def replaced(start, value):
+    total = start
+    for _ in metile.tile_range(0, 3):
+        total = value
     return total
 
 

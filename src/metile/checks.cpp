@@ -58,7 +58,8 @@ constexpr OperandsOfIntegers kIntegers[] = {
     {"assert", 1, 2, "the condition of device_assert is a mask or an integer", kComparison},
 };
 
-/// The numbers that a literal beside this type may be: of comparisons and choices by size those that it holds, else those of its bits.
+/// The numbers that a literal beside this type may be: of comparisons, choices by size and loops those that it holds, else those of its
+/// bits.
 bool fits(int64_t number, Dtype dtype, bool isExact) {
   const Scalar type = scalarOf(dtype);
   const auto bits = static_cast<int>(lang::bitWidth(type));
@@ -143,19 +144,19 @@ private:
   /// A literal takes the type of the other side, and would lose its value where it does not fit. A float that stands alone is an f32.
   void literals(const Op& op) {
     const bool isAtomic = op.name.starts_with("atomic_");
-    const bool isExact = isAnyOf(op.name, {"eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum", "where", "div",
-                                           "rem", "atomic_max", "atomic_min"});
-    const bool isStarted = op.name == "carry";
-    const bool isMeeting = isAtomic || isStarted || isExact || isFloatFunction(op.name) ||
+    const bool isCarried = isAnyOf(op.name, {"carry", "yield"});
+    const bool isExact = isCarried || isAnyOf(op.name, {"eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum",
+                                                        "where", "div", "rem", "atomic_max", "atomic_min"});
+    const bool isMeeting = isAtomic || isExact || isFloatFunction(op.name) ||
                            isAnyOf(op.name, {"add", "sub", "mul", "pow", "and", "or", "xor"});
-    const size_t first = op.name == "where" || isStarted ? 1
+    const size_t first = op.name == "where" || isCarried ? 1
                          : isAtomic                      ? 2
                                                          : 0,
                  end = isAtomic ? 3 : op.operands.size();
     Dtype meeting = isAtomic    ? kinds_[static_cast<size_t>(op.result)].dtype
-                    : isStarted ? kinds_[static_cast<size_t>(op.operands[0].number)].dtype
+                    : isCarried ? kinds_[static_cast<size_t>(op.operands[0].number)].dtype
                                 : Dtype::Unknown;
-    for (size_t i = first; i < end && isMeeting && !isAtomic && !isStarted; ++i)
+    for (size_t i = first; i < end && isMeeting && !isAtomic && !isCarried; ++i)
       meeting = promote(meeting, kind(op, i).dtype);
     const bool isNarrow = meeting == Dtype::U8 || meeting == Dtype::I32 || meeting == Dtype::U32;
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -181,7 +182,7 @@ private:
       return refuse(op, "E0302", what, "");
     if (op.name.starts_with("atomic_"))
       return refuse(op, "E0302", what + ", the type of the elements", "");
-    if (op.name == "carry")
+    if (isAnyOf(op.name, {"carry", "yield"}))
       return refuse(op, "E0302", what + ", the type that the loop carries", "");
     refuse(op, "E0302", what + ", the type of the other side",
            "`metile.cast` of the other side to a type that holds both");
