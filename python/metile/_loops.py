@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import re
 
 import numpy as np
 
@@ -55,6 +56,29 @@ def _collector(code, offset: int) -> str | None:
     return None
 
 
+_NUMBER = re.compile(r"(?<!\S)([%tp])(\d+)")  # of a value, of a tile in shared memory, of a parameter
+
+
+class _Numbers:
+    """Values and parameters that the trace has made so far."""
+
+    def __init__(self, trace):
+        self.values, self.params = trace.count, len(trace.params)
+
+    def relative(self, trace, mark: int, dropped: _Numbers) -> list:
+        """The lines from `mark` on, and parameters, that a pass made which began here, with all numbers told from that begin. What was made since `dropped`
+        is of an earlier pass, which a name that this pass has not reached still holds: it is all alike."""
+
+        def told(found) -> str:
+            number = int(found[2])
+            first, old = (self.params, dropped.params) if found[1] == "p" else (self.values, dropped.values)
+            return found[0] if number < old else f"{found[1]}+{number - first}" if number >= first else f"{found[1]}-"
+
+        params = [f"{slot.argument} {slot.rank} {slot.columns} {slot.stride if isinstance(slot.stride, int) else ''} "
+                  f"{slot.offset if isinstance(slot.offset, int) else ''}" for slot in trace.params[self.params :]]
+        return [_NUMBER.sub(told, line) for line in (*trace.lines[mark:], *params)]
+
+
 def _differ(before, after) -> bool:
     if before is after:
         return False
@@ -102,12 +126,14 @@ class tile_range:
         carried: dict = {}
         shifted: set = set()  # of these what is added to them is carried
         rebound: set = set()
+        is_outermost, traced, begin = not trace.open_loops, None, _Numbers(trace)
         trace.open_loops.append(place)
         while True:
             del trace.lines[mark:]
             trace.shared_bytes, trace.terms = shared_bytes, dict(terms)
             before.restore()
             names = before.detach(rebound)
+            own, bound_before = _Numbers(trace), set(locals_of(frame))
             sums = {key: self._carry(0, 0, place) if key in shifted else self._carry(before.places[key], value, place) for key, value in carried.items()}
             for key in shifted & sums.keys():
                 sums[key].is_index = isinstance(before.places[key], Value)  # a sum of indices, which starts from 0
@@ -129,12 +155,20 @@ class tile_range:
                     self._fail(f"the pointer `{spelled(key)}` is rebound in the loop, not moved by an integer that is the same for all lanes: carry the offset "
                                "instead", place)
             if not found.keys() - carried.keys() and not (again and found) and not otherwise:
-                break
+                lines = own.relative(trace, mark, begin)
+                if not is_outermost or traced is not None and traced[0] == lines:
+                    break
+                if traced is not None and traced[1] == bound_before:  # else the body's own names were not there before, which inner loops carry
+                    self._depends_on_more(traced[0], lines, place)
+                traced = lines, bound_before
+                trace.is_repeated = True
+                continue
             shifted |= {key for key in found.keys() - carried.keys() if steps[key] is not None or isinstance(found[key], Pointer)}
             shifted -= otherwise
             carried.update(found)
             rebound |= again
         trace.open_loops.pop()
+        trace.is_repeated = trace.is_repeated and not is_outermost
         trace.terms = terms
         results = {key: (total, total + steps.get(key, 0) if key in shifted else after[key]) for key, total in sums.items()}
         trace.use_lanes(*(value for _, value in results.values()))
@@ -196,6 +230,14 @@ class tile_range:
             self._fail(f"{what} in the loop. Numbers and traced values are carried from one iteration to the next, in names, lists, tuples, dicts and "
                        "attributes of objects; everything else must stay as it is", place)
         return found
+
+    def _depends_on_more(self, first: list, second: list, place: str):
+        """Of a body that was traced twice from the same state, with another outcome: what it reads changes while it is traced."""
+        other = next((line for line, before in zip(second, first) if line != before), (second + first)[min(len(first), len(second))])
+        at = " @" + other.rpartition(" @")[2] if " @" in other else place
+        self._fail("the body of the loop computes something else each time it is traced: what it takes from an iterator, a file, random numbers, the time or "
+                   "another object changes, and a loop has one body for all its iterations. Compute that before the loop, or unroll the loop with Python's range",
+                   at)
 
     def _fail(self, message: str, place: str):
         raise LoweringError(message + self.trace.sources.excerpt(place))

@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import math
 
-from ._trace import LoweringError, OutOfResources, current, word
+from ._trace import LoweringError, OutOfResources, current, is_recording, word
 from .compiler.schedules import validate_schedule
 from ._lanes import gather, is_tile_of_addresses, scatter, zeros_of_lanes
 from ._matrices import axis_of, place_of
@@ -478,7 +478,8 @@ def static_print(*values) -> None:
     """Prints while the kernel is compiled."""
     import builtins
 
-    builtins.print(*(unwrap(value) for value in values))
+    if not (is_recording() and current("static_print").is_repeated):
+        builtins.print(*(unwrap(value) for value in values))
 
 
 def cdiv(a, b):

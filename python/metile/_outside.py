@@ -20,6 +20,7 @@ from ._values import Traced, constexpr
 from ._watch import Unwatched, Watch
 
 _LIBRARIES = {"metile", "vortex", "numpy", "torch", "cupy", "ml_dtypes", *sys.stdlib_module_names} - {"__main__"}
+_OF_PYTHON = {"builtins", *sys.stdlib_module_names} - {"__main__"}
 _NO_STATE = {*_LIBRARIES, "builtins", "_vortex", "_vortex_compiler"}
 _DEPTH = 8
 _ARRAY_BYTES = 1 << 16  # a larger array is compared by identity
@@ -84,8 +85,10 @@ def _fingerprint(value, depth: int, closures: bool, seen: dict):
 
     if isinstance(value, types.GeneratorType):
         return _Itself(value), value.gi_frame.f_lasti if value.gi_frame else -1
+    if isinstance(value, np.flatiter):
+        return _Itself(value), value.index
     if _is_iterator(value):
-        return _Itself(value), _state_of(value)
+        return _Itself(value), of(_reduced(value))
     if not closures and isinstance(value, types.FunctionType):
         return value.__code__, of(value.__dict__)
     parts = [_elements_of(value, of)]
@@ -127,16 +130,32 @@ def _is_iterator(value) -> bool:
     if type(value).__module__ not in ("builtins", "itertools") or not hasattr(value, "__next__"):
         return False
     try:
-        _state_of(value)
+        _reduced(value)
     except TypeError:
         return False
     return True
 
 
-def _state_of(iterator) -> str:
+def _reduced(value):
+    """What `copy` and `pickle` make an equal one of. TypeError: they cannot."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of itertools, since 3.12
-        return repr(iterator.__reduce__())
+        return value.__reduce_ex__(4)
+
+
+def held_state(value):
+    """As `fingerprint` of all that a loop's body could change in the value: arrays of any size, and objects of Python's own library."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.strides, value.dtype.str, value.flags.writeable, value.tobytes()
+    if isinstance(value, (bytearray, memoryview, array.array)):
+        return type(value), bytes(value)
+    known = fingerprint(value, closures=False)  # of functions the code alone: their variables are looked at one by one
+    if isinstance(known, _Itself) and not isinstance(value, (Traced, type, types.ModuleType)) and type(value).__module__.partition(".")[0] in _OF_PYTHON:
+        try:
+            return known, fingerprint(_reduced(value))
+        except Exception:  # whatever a class of the library says of being copied
+            return known, fingerprint(getattr(value, "__dict__", None))
+    return known
 
 
 def is_user_object(value) -> bool:

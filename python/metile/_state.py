@@ -11,7 +11,7 @@ import types
 
 import numpy as np
 
-from ._outside import attributes_of, cell_value, fingerprint, frame_outside, is_user_object
+from ._outside import attributes_of, cell_value, frame_outside, held_state, is_user_object
 from ._values import Pointer, Value, is_number
 
 
@@ -119,15 +119,15 @@ class State:
         elif isinstance(value, (set, np.ndarray)):
             seen.add(id(value))
             self._containers.append((value, copy.copy(value)))
-            self._others.append((path, value, _print_of(value)))
+            self._others.append((path, value, held_state(value)))
         elif isinstance(value, types.FunctionType):
             seen.add(id(value))
-            self._others.append((path, value, _print_of(value)))
+            self._others.append((path, value, held_state(value)))
             for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
                 if name not in self.names:  # else it is a variable of the frame
                     self._remember((f"{name} of {value.__name__}()",), cell_value(cell), seen)
         elif not is_state(value) and not isinstance(value, Pointer):
-            self._others.append((path, value, _print_of(value)))
+            self._others.append((path, value, held_state(value)))
 
     def restore(self) -> None:
         for container, kept in self._containers:
@@ -162,10 +162,10 @@ class State:
         """What the body changed that cannot be carried, in words."""
         for path, value, before in self._others:
             now = after.get(path, value)
-            if now is not value and not is_state(now) and _print_of(now) != before:
+            if now is not value and not is_state(now) and held_state(now) != before:
                 return f"`{spelled(path)}` holds another {type(value).__name__}" if type(now) is type(value) else \
                     f"`{spelled(path)}` is {described(value)} before the loop and {described(now)} after an iteration"
-            if _print_of(value) != before:
+            if held_state(value) != before:
                 return f"`{spelled(path)}` ({described(value)}) is changed"
         for container, kept in self._containers:
             if isinstance(container, list) and len(container) != len(kept):
@@ -176,13 +176,6 @@ class State:
                 return f"an object of {type(container).__name__} gains or loses the attribute {', '.join(sorted(names))}"
         name = self._outside.changed() or next(iter((self._globals.keys() & self._code_names) - self._known), None)
         return f"`{name}`, which is no variable of the function, is changed" if name else None
-
-
-def _print_of(value):
-    """Of functions the code alone: their variables are looked at one by one. Of arrays all elements, however many."""
-    if isinstance(value, np.ndarray):
-        return value.shape, value.dtype.str, value.flags.writeable, value.tobytes()
-    return fingerprint(value, closures=False)
 
 
 def described(value) -> str:

@@ -190,6 +190,7 @@ class Trace:
         self.has_tiles = False
         self.shared_bytes = 0
         self.open_loops: list = []
+        self.is_repeated = False  # the body of the outermost loop is traced once more, to be compared
         self.terms: dict = {}  # see _values.terms_of; a loop's own, which may be recorded in its body, are forgotten with it
         self.ranges: list = []  # (start, end, step) of loops: numbers, functions of the launch's numbers, None where only the kernel knows
         self.small_matrices: set[int] = set()  # numbers of rows that matrices have, less than tiles

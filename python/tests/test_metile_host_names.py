@@ -178,6 +178,20 @@ def test_every_schedule_reaches_every_tile(grid):
     assert out.all()
 
 
+def test_static_prints_of_a_loop_appear_once(capsys):
+    @metile.kernel
+    def told(X, N):
+        for i in metile.tile_range(0, N):
+            metile.static_print("in a loop")
+            for j in metile.tile_range(0, 2):
+                metile.store(X + i, i * 2 + j)
+        metile.static_print("behind it")
+
+    x = np.zeros(4, np.float32)
+    told[1](x, 4)
+    assert capsys.readouterr().out == "in a loop\nbehind it\n" and x.tolist() == [1, 3, 5, 7]
+
+
 def test_static_prints_appear_once_while_the_kernel_is_traced(capsys):
     @metile.kernel
     def told(X, N, BLOCK: metile.constexpr):

@@ -1,7 +1,14 @@
 """What loops carry, what they refuse, and what outside a kernel makes it another kernel."""
+import argparse
 import collections
+import ctypes
 import dataclasses
+import io
 import itertools
+import queue
+import random
+import re
+import time
 import types
 
 import numpy as np
@@ -400,3 +407,153 @@ def test_lists_and_tuples_of_constants_are_iterated_as_in_python(random):
     weights[0] = 7  # a list is what it is at the launch
     weighted[(1,)](x, y, out, 3, WEIGHTS=weights, PAIRS=pairs, BLOCK=8)
     np.testing.assert_array_equal(out[0], 7 * x.sum(0) * 2 + 12 + 2)
+
+
+def _zip(O, n):
+    z, s = zip([1, 2, 3, 4], [10, 20, 30, 40]), 0
+    for i in metile.tile_range(0, n):
+        s = s + next(z)[0]
+    metile.store(O + 0, s)
+
+
+def _map(O, n):
+    z, s = map(int, "1234"), 0
+    for i in metile.tile_range(0, n):
+        s = s + next(z)
+    metile.store(O + 0, s)
+
+
+def _flat(O, n):
+    z, s = np.arange(1, 9).flat, 0
+    for i in metile.tile_range(0, n):
+        s = s + int(next(z))
+    metile.store(O + 0, s)
+
+
+def _found(O, n):
+    z, s = re.finditer("[0-9]", "1234"), 0
+    for i in metile.tile_range(0, n):
+        s = s + int(next(z)[0])
+    metile.store(O + 0, s)
+
+
+def _large_array(O, n):
+    z = np.zeros(20000)
+    for i in metile.tile_range(0, n):
+        z[0] += 1
+    metile.store(O + 0, float(z[0]))
+
+
+def _large_bytes(O, n):
+    z = bytearray(100000)
+    for i in metile.tile_range(0, n):
+        z[0] += 1
+    metile.store(O + 0, z[0])
+
+
+def _library_object(O, n):
+    z = argparse.Namespace(v=1)
+    for i in metile.tile_range(0, n):
+        z.v = z.v + 1
+    metile.store(O + 0, z.v)
+
+
+def _c_number(O, n):
+    z = ctypes.c_int(1)
+    for i in metile.tile_range(0, n):
+        z.value += 1
+    metile.store(O + 0, z.value)
+
+
+def _stream(O, n):
+    z = io.BytesIO(b"abcd")
+    for i in metile.tile_range(0, n):
+        metile.store(O + i, z.read(1)[0])
+
+
+def _queue(O, n):
+    z = queue.Queue()
+    for i in metile.tile_range(0, n):
+        z.put(1)
+    metile.store(O + 0, z.qsize())
+
+
+def _random(O, n):
+    for i in metile.tile_range(0, n):
+        metile.store(O + i, random.random())
+
+
+def _random_inside(O, n):
+    for i in metile.tile_range(0, n):
+        for j in metile.tile_range(0, 2):
+            metile.store(O + i, random.random())
+
+
+@pytest.mark.parametrize("body, message", [
+    (_zip, "`z` (a zip) is changed"), (_map, "`z` (a map) is changed"), (_flat, "`z` (a flatiter) is changed"), (_found, "something else each time it is traced"),
+    (_large_array, "`z` (a ndarray) is changed"), (_large_bytes, "`z` (a bytearray) is changed"), (_library_object, "`z` (a Namespace) is changed"),
+    (_c_number, "`z` (a c_int) is changed"), (_stream, "`z` (a BytesIO) is changed"), (_queue, "`z` (a Queue) is changed"),
+    (_random, "something else each time it is traced"), (_random_inside, "something else each time it is traced")], ids=lambda value: getattr(value, "__name__", ""))
+def test_what_changes_while_a_loop_is_traced_is_refused(body, message):
+    out = np.full(8, -1, np.float32)
+    with pytest.raises(metile.LoweringError) as refused:
+        metile.kernel(body)[(1,)](out, 4)
+    assert message in str(refused.value)
+    assert (out == -1).all()
+
+
+def test_what_a_loop_reads_without_consequences_may_change():
+    @metile.kernel
+    def timed(O, n):
+        total = 0.0
+        for i in metile.tile_range(0, n):
+            time.time()
+            memory = metile.shared(32)
+            metile.store(memory + metile.arange(0, 32), i)
+            metile.barrier()
+            for j in metile.tile_range(0, i):
+                total = total + metile.load(memory + j)
+            metile.barrier()
+        metile.store(O + 0, total)
+
+    out = np.zeros(1, np.float32)
+    timed[(1,)](out, 5)
+    assert out[0] == sum(i * i for i in range(5))
+
+
+def test_classes_of_exec_without_a_name_have_state():
+    names = {"metile": metile}
+    exec("class Z: pass\nz = Z()\nz.w = 1.0\n@metile.kernel\ndef f(O, n):\n    y = Z()\n    y.v = 1\n    for i in metile.tile_range(0, n):\n"
+         "        y.v = y.v * 2 + i\n    metile.store(O + 0, y.v)\n    metile.store(O + 1, z.w)\n", names)
+    out = np.zeros(2, np.float32)
+    names["f"][(1,)](out, 4)
+    assert out.tolist() == [27, 1]
+    names["z"].w = 3.0
+    names["f"][(1,)](out, 4)
+    assert out.tolist() == [27, 3]
+
+
+def test_a_loop_takes_no_turns_with_matrices():
+    @metile.kernel
+    def turns(A, B, O, N, K):
+        which = iter([A, B] * 8)
+        acc = metile.zeros((16, 16), "f32")
+        for k in metile.tile_range(0, K, 16):
+            acc = acc + metile.tile_load(next(which), 0, k, K, (16, 16))
+        metile.tile_store(O, 0, 0, N, acc, (16, 16))
+
+    a, b, out = np.ones((16, 64), np.float32), np.zeros((16, 64), np.float32), np.full((16, 16), -1, np.float32)
+    with pytest.raises(metile.LoweringError, match="`which` .* is changed in the loop"):
+        turns[(1,)](a, b, out, 16, 64)
+    found = re.finditer("[ab]", "abababab")
+
+    @metile.kernel
+    def drawn(A, B, O, N, K):
+        acc = metile.zeros((16, 16), "f32")
+        for k in metile.tile_range(0, K, 16):
+            acc = acc + metile.tile_load(A if next(found)[0] == "a" else B, 0, k, K, (16, 16))
+        metile.tile_store(O, 0, 0, N, acc, (16, 16))
+
+    with pytest.raises(metile.LoweringError, match="something else each time it is traced"):
+        drawn[(1,)](a, b, out, 16, 64)
+    assert (out == -1).all()
