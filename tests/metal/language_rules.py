@@ -165,3 +165,11 @@ rule("counters_from_half_of_their_range_on", "uint", "uint end = 0x80000000u + u
 rule("vectors_of_bfloat_that_are_constants", "float",
      "bfloat4 v = bfloat4(bfloat(1.5f)), w = bfloat4(1.0bf, 2.0bf, 3.0bf, 4.0bf); v.x = bfloat(x[i]); bfloat2 u = 3.0bf; out[i] = float(v.x) + 10 * float(v.w) + 100 * float(w.z) + float(u[i & 1]) + float(kBrainy[i & 1].y);",
      lambda i: X[i] + 318 + (6 if i & 1 else 4), "constant bfloat2 kBrainy[2] = {bfloat2(1.0bf, 4.0bf), bfloat2(5.0bf, 6.0bf)};")
+
+# Places of vectors.
+rule("swizzles_of_pointers_to_memory_of_a_thread", "int", "int4 v(n[i], 2, 3, 4); thread int4* p = &v; p->xy = p->wz; p->zw += int2(10, 20); out[i] = v.x * 1000 + v.y * 100 + v.z + v.w + p->yx.x;",
+     [4000 + 300 + 13 + 24 + 3] * 8)
+rule("parts_of_swizzles_are_read", "int", "int4 v(n[i], 2, 3, 4); out[i] = v.wzyx.xy.y * 100 + v.yx[1] + v.zw[i & 1] * 1000 + v.wzyx[3];", lambda i: 300 + 2 * N[i] + (3 + (i & 1)) * 1000)
+rule("elements_of_vectors_that_are_no_places", "int", "out[i] = int3(n[i], 2, 3)[i % 3] + (int2(1, n[i]) * 2)[1];", lambda i: (N[i], 2, 3)[i % 3] + 2 * N[i])
+rule("subscripts_in_code_that_constants_rule_out", "int", "out[i] = nth<2>(int2(n[i], 5)) + nth<1>(int2(n[i], 5));", lambda i: 5 - 1,
+     "template <int N> int nth(int2 v) { if (N < 2) return v[N]; return -1; }")

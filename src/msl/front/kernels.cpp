@@ -3,6 +3,7 @@
 #include "msl/front/atomic_orders.h"
 #include "msl/front/inputs.h"
 #include "msl/front/pointer_spaces.h"
+#include "msl/front/vector_subscripts.h"
 
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
@@ -133,9 +134,14 @@ public:
     return true;
   }
 
+  bool VisitCXXMemberCallExpr(clang::CXXMemberCallExpr* call) {
+    return objects_.insert(call->getImplicitObjectArgument()), true;
+  }
+
   /// To Clang every pointer is one to memory of a thread, which the shim uses. Metal's spaces are distinct.
   bool VisitImplicitCastExpr(clang::ImplicitCastExpr* cast) {
-    if (cast->getCastKind() != clang::CK_AddressSpaceConversion || !cast->getType()->isPointerType() ||
+    if (objects_.contains(cast) || cast->getCastKind() != clang::CK_AddressSpaceConversion ||
+        !cast->getType()->isPointerType() ||
         !isOfSources(cast->getBeginLoc(), context_.getSourceManager(), *unit_.files))
       return true;
     const clang::LangAS space = cast->getSubExpr()->getType()->getPointeeType().getAddressSpace();
@@ -153,6 +159,9 @@ public:
     const clang::FunctionDecl* definition = nullptr;
     if (function->isDependentContext() || !function->hasBody(definition))
       return true;
+    if (definition == function && isOfSources(function->getLocation(), context_.getSourceManager(), *unit_.files))
+      for (auto& [location, message] : wrongSubscripts(*function))
+        refuse(location, message);
     bool isKernel = false;
     FoundKernel found;
     found.decl = function;
@@ -467,6 +476,7 @@ private:
   Unit& unit_;
   std::unique_ptr<clang::MangleContext> mangler_;
   llvm::DenseSet<const clang::FunctionDecl*> seen_;
+  llvm::DenseSet<const clang::Expr*> objects_;                  ///< of calls of members, which are for all spaces
   std::set<std::string> names_;                                 ///< of kernels
   llvm::DenseMap<StringRef, const clang::VarDecl*> constants_;  ///< outside functions, by the last part of their names
 };

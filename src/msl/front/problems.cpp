@@ -22,6 +22,9 @@ static std::string inMetalsWords(std::string message) {
       message.replace(at, word.size(), metals);
   if (message.starts_with("unknown attribute ") && message.ends_with(" ignored"))
     message.resize(message.size() - std::string_view(" ignored").size());  // it is an error here
+  if (message.find("is an rvalue, but function has non-const lvalue ref-qualifier") != message.npos)
+    return "this stores to part of a swizzle or to another value, which lies nowhere: store to a vector or to one "
+           "swizzle of it";
   return message;
 }
 

@@ -72,7 +72,7 @@ static std::string accessors(const std::string& name, const std::string& type, b
   }
   std::string text = " __VX " + type + " __get_" + name + "() const { return " + got + "; }";
   if (isAssignable)
-    text += " __VX void __put_" + name + "(" + type + " t) { " + put + "}";
+    text += " __VX void __put_" + name + "(" + type + " t) & { " + put + "}";
   return text;
 }
 

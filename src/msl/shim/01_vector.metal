@@ -1,4 +1,5 @@
 // Vectors: a class around Clang's ext_vector with Metal's constructors, operators and swizzles (__SWIZZLES2 … 4 are generated: msl/shim.cpp).
+// A swizzle is a property: reading it makes a value. What stores is for places alone (&), or a store to part of such a value would be lost.
 namespace metal {
 
 template <class T> struct __lane : __same<T> {};
@@ -73,25 +74,28 @@ constexpr bool __fills(int given, int wanted) { return given == wanted || (given
       return __builtin_convertvector(o.v, V);                                                                          \
     }                                                                                                                  \
   }                                                                                                                    \
-  __VX T& operator[](int i) { return reinterpret_cast<T*>(this)[i]; }                                                  \
-  __VX constexpr T operator[](int i) const { return (T)v[i]; }                                                         \
+  vec(const vec&) = default;                                                                                           \
+  vec& operator=(const vec&) & = default;                                                                              \
+  __VX T& operator[](int i) & { return reinterpret_cast<T*>(this)[i]; }                                                \
+  __VX T operator[](int i) && { return reinterpret_cast<T*>(this)[i]; }                                                \
+  __VX constexpr T operator[](int i) const& { return (T)v[i]; }                                                        \
   __COMPOUND(+) __COMPOUND(-) __COMPOUND(*) __COMPOUND(/) __COMPOUND(%)                                                \
   __COMPOUND(&) __COMPOUND(|) __COMPOUND(^) __COMPOUND(<<) __COMPOUND(>>)                                              \
   __STEPS(vec)                                                                                                         \
   SWIZZLES
 #define __COMPOUND(op)                                                                                                 \
-  template <class U, class = enable_if_t<__is_convertible(U, vec)>> __VX vec& operator op##=(U b) {                    \
+  template <class U, class = enable_if_t<__is_convertible(U, vec)>> __VX vec& operator op##=(U b) & {                  \
     return *this = vec(*this) op static_cast<vec>(b);                                                                  \
   }
 #define __STEPS(self)                                                                                                  \
-  __VX self& operator++() { return *this += T(1); }                                                                    \
-  __VX self& operator--() { return *this -= T(1); }                                                                    \
-  __VX self operator++(int) {                                                                                          \
+  __VX self& operator++() & { return *this += T(1); }                                                                  \
+  __VX self& operator--() & { return *this -= T(1); }                                                                  \
+  __VX self operator++(int) & {                                                                                        \
     self old = *this;                                                                                                  \
     *this += T(1);                                                                                                     \
     return old;                                                                                                        \
   }                                                                                                                    \
-  __VX self operator--(int) {                                                                                          \
+  __VX self operator--(int) & {                                                                                        \
     self old = *this;                                                                                                  \
     *this -= T(1);                                                                                                     \
     return old;                                                                                                        \
@@ -159,14 +163,17 @@ template <class T, int N> __VX vec<T, N> operator~(vec<T, N> a) { return vec<T, 
     for (int i = 0; i < N; ++i) r.v[i] = d[i];                                                                         \
     return r;                                                                                                          \
   }                                                                                                                    \
-  __VX T& operator[](int i) { return d[i]; }                                                                           \
-  __VX T operator[](int i) const { return d[i]; }                                                                      \
+  packed_vec(const packed_vec&) = default;                                                                             \
+  packed_vec& operator=(const packed_vec&) & = default;                                                                \
+  __VX T& operator[](int i) & { return d[i]; }                                                                         \
+  __VX T operator[](int i) && { return d[i]; }                                                                         \
+  __VX T operator[](int i) const& { return d[i]; }                                                                     \
   __PACKED_COMPOUND(+) __PACKED_COMPOUND(-) __PACKED_COMPOUND(*) __PACKED_COMPOUND(/) __PACKED_COMPOUND(%)             \
   __PACKED_COMPOUND(&) __PACKED_COMPOUND(|) __PACKED_COMPOUND(^) __PACKED_COMPOUND(<<) __PACKED_COMPOUND(>>)           \
   __STEPS(packed_vec)                                                                                                  \
   SWIZZLES
 #define __PACKED_COMPOUND(op)                                                                                          \
-  template <class U> __VX packed_vec& operator op##=(U b) { return *this = static_cast<V>(*this) op b; }
+  template <class U> __VX packed_vec& operator op##=(U b) & { return *this = static_cast<V>(*this) op b; }
 template <class T> struct packed_vec<T, 2> {
   typedef vec<T, 2> V;
   __PACKED_MEMBERS(2, __PACKED_SWIZZLES2)
