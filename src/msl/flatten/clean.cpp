@@ -229,7 +229,7 @@ void expandMemoryIntrinsics(llvm::Function& function) {
 
 /// How large positions are, by which sums and products of them do not wrap.
 void boundInputs(front::Unit& unit, const Request& request) {
-  constexpr uint64_t kMostThreads = 1024;
+  constexpr uint64_t kMostThreads = kMostThreadsOfGroup;
   const auto extent = [&](unsigned axis) {
     return request.block ? static_cast<uint64_t>((*request.block)[axis]) : kMostThreads;
   };

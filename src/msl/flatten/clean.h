@@ -7,6 +7,9 @@
 
 namespace vortex::msl::flatten {
 
+/// Of a threadgroup, on every device.
+inline constexpr int64_t kMostThreadsOfGroup = 1024;
+
 /// Leaves the entry alone in its module, inlined, optimised and in scalars. Problems: recursion, a call of an unknown function.
 void cleanModule(front::Unit& unit, const Request& request);
 /// After pointers are gone: folds indices, single exit, no switch.

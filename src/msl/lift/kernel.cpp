@@ -89,16 +89,34 @@ private:
     return list.getDictionary(b_.getContext());
   }
 
-  /// Positions are 32-bit numbers; threadgroups that are taken to be whole are.
+  /// Positions are 32-bit numbers; threadgroups are no larger than devices take, and those that are taken to be whole are.
   llvm::SmallVector<mlir::Attribute> constraints(unsigned firstScalar) {
     llvm::SmallVector<mlir::Attribute> all;
     mlir::MLIRContext* context = b_.getContext();
     auto require = [&](ir::SizeAttr condition, const std::string& message, ir::SizeAttr number) {
       all.push_back(ir::ConstraintAttr::get(context, condition, b_.getStringAttr(message), {number}));
     };
+    const ir::SizeAttr above = ir::sizeConstant(context, flatten::kMostThreadsOfGroup + 1);
+    ir::SizeAttr together = ir::sizeConstant(context, 1);
+    for (unsigned axis = 0; axis < 3 && !request_.block; ++axis) {
+      ir::SizeAttr size = ir::sizeScalar(context, firstScalar + 3 + axis);
+      for (ir::SizeAttr isRight : {ir::sizeBinary(size::Op::Less, ir::sizeConstant(context, 0), size),
+                                   ir::sizeBinary(size::Op::Less, size, above)})
+        require(isRight,
+                "a threadgroup has 1 to " + std::to_string(flatten::kMostThreadsOfGroup) + " threads along " +
+                    "xyz"[axis] + ", not {0}",
+                size);
+      together = ir::sizeBinary(size::Op::Mul, together, size);
+    }
+    if (!request_.block)
+      require(ir::sizeBinary(size::Op::Less, together, above),
+              "a threadgroup has at most " + std::to_string(flatten::kMostThreadsOfGroup) + " threads, not {0}",
+              together);
     for (unsigned axis = 0; axis < 3; ++axis) {
       ir::SizeAttr threads = ir::sizeScalar(context, firstScalar + axis);
       const std::string name{"xyz"[axis]};
+      require(ir::sizeBinary(size::Op::Less, ir::sizeConstant(context, -1), threads),
+              "a grid has no negative number of threads along " + name + ", as {0}", threads);
       constexpr int64_t kMostThreads = (int64_t{1} << 32) - 1;
       require(ir::sizeBinary(size::Op::Less, threads, ir::sizeConstant(context, kMostThreads + 1)),
               "a grid has at most " + std::to_string(kMostThreads) + " threads along " + name + ", not {0}", threads);
